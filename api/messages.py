@@ -1,0 +1,234 @@
+"""Requests and answers of the API, shared by server and client. Imports only msgspec and event types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ..events.envelope import OWNER_ONLY, Actor, Source
+from ..events.types import AssetKind, Millis
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all requests and answers. An unknown field in an answer is ignored, so an old client can read a new server."""
+
+
+class Request(Message, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of all requests. An unknown field is refused: a dropped argument (a scope, say) must never pass unseen."""
+
+
+class PushRequest(Request, frozen=True, kw_only=True):
+    """What the owner has just typed, and around it what helps to find things for it."""
+
+    request: str
+    reader: str = "owner"
+    session: str = ""
+    """Pointers already shown in this session are not shown again unless the item changed. Empty: no memory of it."""
+    turn: str = ""
+    project: str = ""
+    recent: tuple[str, ...] = ()
+    """The last line or two of the chat before the request, oldest first."""
+    already_shown: tuple[str, ...] = ()
+    """Ids of items the harness knows to be in front of the model already."""
+    min_position: str = ""
+    """A position a writer got back: the answer takes at least everything up to it into account."""
+
+
+class Pointer(Message, frozen=True, kw_only=True):
+    """One line that points at an item."""
+
+    item: str
+    kind: str
+    name: str
+    address: str
+    line: str
+    """The pointer as the model reads it: one line, no markup."""
+    score: float
+    """The calibrated probability that the pointer helps, 0 to 1; 1 for an item that the request names."""
+    route: str
+    """How it was found first of all: `name`, `use`, or `topic`."""
+
+
+class PushResponse(Message, frozen=True, kw_only=True):
+    """At most five pointers, or none. An empty push is an answer; `reason` says why there is none."""
+
+    pointers: tuple[Pointer, ...] = ()
+    block: str = ""
+    """What to put next to the owner's message; empty when there is no pointer."""
+    tokens: int = 0
+    """Estimated tokens of the block."""
+    reason: str = ""
+    """Why the push is empty: `nothing_fits`, `trivial_turn`, `already_shown`, `deadline`, `unreachable`, `refused`, `error`."""
+    position: str = ""
+    """Everything up to here was taken into account."""
+    generation: int = 0
+    stale: bool = False
+    """The log could not be read to its tail in time; the answer is right as of `position`."""
+    took_ms: float = 0.0
+    """Time inside the server, milliseconds."""
+
+
+class SearchRequest(Request, frozen=True, kw_only=True):
+    """The pull side: everything that may fit, best first, without the push's bar and caps."""
+
+    query: str
+    reader: str = "owner"
+    session: str = ""
+    limit: int = 20
+    kinds: tuple[str, ...] = ()
+    """Only these kinds; empty: all."""
+    min_position: str = ""
+
+
+class Found(Message, frozen=True, kw_only=True):
+    """One item that a search found, with the exact address of what matched."""
+
+    item: str
+    kind: str
+    name: str
+    purpose: str
+    address: str
+    score: float
+    route: str
+
+
+class SearchResponse(Message, frozen=True, kw_only=True):
+    """What a search found, best first."""
+
+    found: tuple[Found, ...] = ()
+    position: str = ""
+    generation: int = 0
+    stale: bool = False
+    took_ms: float = 0.0
+
+
+class OpenRequest(Request, frozen=True, kw_only=True):
+    """Ask for the exact text behind an address (or an item's id)."""
+
+    address: str
+    reader: str = "owner"
+    session: str = ""
+    min_position: str = ""
+
+
+class OpenResponse(Message, frozen=True, kw_only=True):
+    """The exact text, and what it belongs to."""
+
+    item: str
+    kind: str
+    name: str
+    address: str
+    text: str
+    purpose: str = ""
+    description: str = ""
+    audience: tuple[str, ...] = ()
+    source_uri: str = ""
+    valid_until: Millis | None = None
+    replaced_by: str | None = None
+
+
+class PublishEvent(Request, frozen=True, kw_only=True):
+    """One event as a harness publishes it: `body` holds the fields of the event type (see `events/types.py`)."""
+
+    type: str
+    body: dict[str, Any]
+    event_id: str = ""
+    """A UUIDv7 made by the writer so that it may retry; the client makes one when it is empty."""
+    occurred_at: Millis | None = None
+    actor: Actor = Actor()
+    source: Source = Source()
+    audience: tuple[str, ...] = OWNER_ONLY
+
+
+class PublishRequest(Request, frozen=True, kw_only=True):
+    """One or many events, stored all or none."""
+
+    events: tuple[PublishEvent, ...]
+
+
+class Published(Message, frozen=True, kw_only=True):
+    """What became of one event."""
+
+    event_id: str
+    position: str
+    duplicate: bool = False
+
+
+class PublishResponse(Message, frozen=True, kw_only=True):
+    """What became of each event, in order. When this arrives the events are durable."""
+
+    events: tuple[Published, ...]
+    position: str
+    """The last of the positions: hand it on as `min_position` to prove that a push has seen the write."""
+
+
+class RememberRequest(Request, frozen=True, kw_only=True):
+    """Keep something the owner has: a note, or (with `kind`) a skill, tool, machine, decision, approach or document."""
+
+    text: str
+    name: str = ""
+    kind: AssetKind | None = None
+    """None: a note."""
+    item: str = ""
+    """The id; recording it again replaces it. Empty: made from kind and name, or a fresh one."""
+    purpose: str = ""
+    aliases: tuple[str, ...] = ()
+    use_when: tuple[str, ...] = ()
+    request: str = ""
+    """What the owner had asked for when this was stored."""
+    address: str = ""
+    supersedes: str | None = None
+    audience: tuple[str, ...] = OWNER_ONLY
+    actor: Actor = Actor()
+    source: Source = Source()
+    event_id: str = ""
+
+
+class CorrectRequest(Request, frozen=True, kw_only=True):
+    """"You have this": the request that missed, and the item (id, address or name) that would have answered it."""
+
+    request: str
+    item: str
+    said: str = ""
+    session: str = ""
+    event_id: str = ""
+
+
+class WriteResponse(Message, frozen=True, kw_only=True):
+    """What happened to a write."""
+
+    event_id: str
+    position: str
+    item: str
+    duplicate: bool = False
+
+
+class StatusResponse(Message, frozen=True, kw_only=True):
+    """How things stand, for the owner."""
+
+    version: str
+    owner: str
+    position: str
+    """The log's last position."""
+    applied: str
+    """The position up to which this server has read."""
+    generation: int
+    snapshot_position: str
+    overlay_items: int
+    items: dict[str, int]
+    """Items that are valid now, by kind."""
+    pushes: int
+    """Pushes answered since this server started."""
+    uptime_s: float
+    encoder: str
+    server: str
+    """What keeps the log: `embedded`, `external` or `memory`."""
+
+
+class ErrorResponse(Message, frozen=True, kw_only=True):
+    """What went wrong and what to do, in one sentence each."""
+
+    error: str
+    """A stable code: `not_found`, `refused`, `invalid`, `unavailable`, `full`, `internal`."""
+    message: str

@@ -1,0 +1,54 @@
+"""One root for every error of the package; a message always says what to do next."""
+
+from __future__ import annotations
+
+
+class RecallError(Exception):
+    """Something in Instant Recall failed; see the subclass for what and for the remedy."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or type(self).__doc__ or type(self).__name__)
+
+
+class LogUnavailable(RecallError):
+    """The event log cannot be reached, so nothing was stored. Start it with `instant-recall up`, then try again."""
+
+
+class LogFull(RecallError):
+    """The log refused the write (disk full or out of memory), so nothing was stored. Free some space, then try again."""
+
+
+class InvalidEvent(RecallError):
+    """The event cannot be stored as it is; nothing was stored. The message names the field to mend."""
+
+
+class CorruptEvent(RecallError):
+    """A stored event fails its checksum. Restore the log from a backup, or set the event aside by its id."""
+
+
+class CorruptSnapshot(RecallError):
+    """A snapshot file is damaged. It is derived data: `instant-recall snapshot` rebuilds it from the log."""
+
+
+class IncompatibleSnapshot(RecallError):
+    """A snapshot was made by another format or encoder. `instant-recall snapshot` rebuilds it from the log."""
+
+
+class EncoderMissing(RecallError):
+    """The configured encoder is not there. Name a folder that exists, or unset INSTANT_RECALL_ENCODER."""
+
+
+class NotRunning(RecallError):
+    """No Instant Recall is running for this data folder. Start it with `instant-recall up`."""
+
+
+class AlreadyRunning(RecallError):
+    """An Instant Recall is already running for this data folder. Stop it with `instant-recall down` first."""
+
+
+class NotFound(RecallError):
+    """There is no such thing, or this reader may not see it."""
+
+
+class Refused(RecallError):
+    """The request was refused: the token or reader is not known here. Check the token, or grant the reader first."""

@@ -1,0 +1,323 @@
+"""Every kind of event, as frozen structs in the past tense with stable tags.
+
+An event's fields are kept in the log's stream for ever. The fields named in `forgettable` hold free text: they are
+kept beside the stream as the event's payload, so that they can be erased without moving any position. After erasure
+they read as their defaults. A new field always gets a default; any other change is a new `version` plus an upcaster
+(see `upcasters.py`).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import msgspec
+
+Millis = int
+"""Milliseconds since 1970-01-01 UTC."""
+
+AssetKind = Literal["skill", "tool", "machine", "decision", "approach", "document"]
+ItemKind = Literal["skill", "tool", "machine", "decision", "approach", "document", "note", "session"]
+Role = Literal["owner", "agent", "tool"]
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all events; holds no fields of its own."""
+
+    version: ClassVar[int] = 1
+    forgettable: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def type_name(cls) -> str:
+        """The stable snake_case tag under which this event is stored."""
+        return str(cls.__struct_config__.tag)
+
+    def subjects(self) -> tuple[str, ...]:
+        """Ids of the items that this event is about, in no particular order."""
+        item = getattr(self, "item", None)
+        return (item,) if item else ()
+
+
+# --- writes -----------------------------------------------------------------------------------------------------------
+
+
+class AssetRecorded(Event, tag="asset_recorded"):
+    """The owner has a skill, tool, machine, decision, approach or document; recording the id again replaces it."""
+
+    version: ClassVar[int] = 2
+    forgettable: ClassVar[tuple[str, ...]] = (
+        "name", "aliases", "purpose", "description", "text", "address", "use_when", "request",
+    )  # fmt: skip
+
+    item: str
+    kind: AssetKind
+    name: str = ""
+    aliases: tuple[str, ...] = ()
+    purpose: str = ""
+    """One line: what it is for. Empty: the first sentence of the description stands in."""
+    description: str = ""
+    text: str = ""
+    """The full text, for `open`; may be empty when the description is all there is."""
+    address: str = ""
+    use_when: tuple[str, ...] = ()
+    request: str = ""
+    """What the owner had asked for when this was stored: the first key under which it will be looked for."""
+    supersedes: str | None = None
+    valid_from: Millis | None = None
+    valid_until: Millis | None = None
+    digest: str = ""
+    """Hash of the source, by which an importer sees that nothing changed."""
+
+
+class NoteRecorded(Event, tag="note_recorded"):
+    """A note, or one section of a document; recording the id again replaces it."""
+
+    forgettable: ClassVar[tuple[str, ...]] = ("name", "text", "address", "use_when", "request")
+
+    item: str
+    name: str = ""
+    """The heading, outermost first, joined by " > "."""
+    text: str = ""
+    address: str = ""
+    use_when: tuple[str, ...] = ()
+    request: str = ""
+    supersedes: str | None = None
+    valid_from: Millis | None = None
+    valid_until: Millis | None = None
+    digest: str = ""
+
+
+class TurnRecorded(Event, tag="turn_recorded"):
+    """One turn of a session was said. The item is `session:<id>`; the turn's address is `session:<id>#t<turn>`."""
+
+    forgettable: ClassVar[tuple[str, ...]] = ("text",)
+
+    session: str
+    turn: int
+    role: Role
+    text: str = ""
+    project: str = ""
+
+    def subjects(self) -> tuple[str, ...]:
+        """The session, as an item."""
+        return (f"session:{self.session}",)
+
+
+class SessionClosed(Event, tag="session_closed"):
+    """A session ended: what was opened in it, what clearly helped, and how it came out."""
+
+    forgettable: ClassVar[tuple[str, ...]] = ("outcome",)
+
+    session: str
+    project: str = ""
+    used: tuple[str, ...] = ()
+    helped: tuple[str, ...] = ()
+    outcome: str = ""
+
+    def subjects(self) -> tuple[str, ...]:
+        """The session and everything opened in it."""
+        return (f"session:{self.session}", *self.used, *self.helped)
+
+
+class KeyAdded(Event, tag="key_added"):
+    """The owner said that an item helps in a situation (or, negative, that it does not). The key's id is the event's."""
+
+    forgettable: ClassVar[tuple[str, ...]] = ("phrase",)
+
+    item: str
+    phrase: str = ""
+    negative: bool = False
+
+
+class KeyRemoved(Event, tag="key_removed"):
+    """A use key was taken away. `key` is the key's id as `keys` shows it."""
+
+    item: str
+    key: str
+
+
+# --- corrections ------------------------------------------------------------------------------------------------------
+
+
+class OwnershipCorrected(Event, tag="ownership_corrected"):
+    """The agent missed something the owner has; the request that missed becomes a use key of the item at once."""
+
+    forgettable: ClassVar[tuple[str, ...]] = ("request", "said")
+
+    item: str
+    request: str = ""
+    said: str = ""
+
+
+class ItemSuperseded(Event, tag="item_superseded"):
+    """An item was replaced, by `by` when that is known; it is closed from then on and stays in its version chain."""
+
+    forgettable: ClassVar[tuple[str, ...]] = ("reason",)
+
+    item: str
+    by: str | None = None
+    reason: str = ""
+
+
+class ItemClosed(Event, tag="item_closed"):
+    """An item stopped being true or being there, at `closed_at` (when the event occurred, if not said)."""
+
+    forgettable: ClassVar[tuple[str, ...]] = ("reason",)
+
+    item: str
+    closed_at: Millis | None = None
+    reason: str = ""
+
+
+class ItemMuted(Event, tag="item_muted"):
+    """The owner asked not to be told about an item."""
+
+    forgettable: ClassVar[tuple[str, ...]] = ("reason",)
+
+    item: str
+    reason: str = ""
+
+
+class ItemUnmuted(Event, tag="item_unmuted"):
+    """The owner wants to hear of a muted item again."""
+
+    item: str
+
+
+class ItemQuarantined(Event, tag="item_quarantined"):
+    """An item is held back until the owner has looked at it."""
+
+    forgettable: ClassVar[tuple[str, ...]] = ("reason",)
+
+    item: str
+    reason: str = ""
+
+
+class ItemReleased(Event, tag="item_released"):
+    """The owner looked at a quarantined item and let it go."""
+
+    item: str
+
+
+class ReaderGranted(Event, tag="reader_granted"):
+    """A reader (a sub-agent, a tool) may see items whose audience meets these scopes; replaces an earlier grant."""
+
+    forgettable: ClassVar[tuple[str, ...]] = ("reason",)
+
+    reader: str
+    scopes: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class ReaderRevoked(Event, tag="reader_revoked"):
+    """A reader may see nothing any more."""
+
+    reader: str
+
+
+class PointerRejected(Event, tag="pointer_rejected"):
+    """A pushed pointer was of no use for a request."""
+
+    forgettable: ClassVar[tuple[str, ...]] = ("request",)
+
+    item: str
+    request: str = ""
+    session: str = ""
+
+
+# --- accesses ---------------------------------------------------------------------------------------------------------
+
+
+class PushServed(Event, tag="push_served"):
+    """A push was answered; `items` are the pointers in order, `seen` the content position of each (see Item.changed)."""
+
+    forgettable: ClassVar[tuple[str, ...]] = ("request",)
+
+    reader: str
+    session: str = ""
+    turn: str = ""
+    items: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()
+    tokens: int = 0
+    request: str = ""
+
+    def subjects(self) -> tuple[str, ...]:
+        """The items pointed at."""
+        return self.items
+
+
+class SearchServed(Event, tag="search_served"):
+    """A search was answered."""
+
+    forgettable: ClassVar[tuple[str, ...]] = ("request",)
+
+    reader: str
+    session: str = ""
+    items: tuple[str, ...] = ()
+    request: str = ""
+
+    def subjects(self) -> tuple[str, ...]:
+        """The items found."""
+        return self.items
+
+
+class ItemOpened(Event, tag="item_opened"):
+    """A reader opened an item at an address."""
+
+    item: str
+    reader: str
+    session: str = ""
+    anchor: str = ""
+
+
+class ItemHelped(Event, tag="item_helped"):
+    """An item clearly helped in a session."""
+
+    item: str
+    session: str = ""
+
+
+class ContextReset(Event, tag="context_reset"):
+    """A session's context was cleared or compacted: what was pushed before is no longer in front of the model."""
+
+    session: str
+
+
+# --- life -------------------------------------------------------------------------------------------------------------
+
+
+class ItemForgotten(Event, tag="item_forgotten"):
+    """The owner wants an item gone. A tombstone: it holds the id and a reason code, never content, and stays for ever."""
+
+    item: str
+    code: str = "owner_request"
+
+
+class ErasureCompleted(Event, tag="erasure_completed"):
+    """The bytes of a forgotten item were removed; `places` were cleaned, `unreachable` could not be."""
+
+    item: str
+    places: tuple[str, ...] = ()
+    unreachable: tuple[str, ...] = ()
+
+
+class SnapshotPublished(Event, tag="snapshot_published"):
+    """A generation became current; it holds every event up to `through`."""
+
+    generation: int
+    through: str
+
+
+class LogArchived(Event, tag="log_archived"):
+    """A segment of the log was moved to a file."""
+
+    segment: str
+    first: str
+    last: str
+
+
+def _concrete(base: type[Event]) -> list[type[Event]]:
+    return [found for cls in base.__subclasses__() for found in (cls, *_concrete(cls))]
+
+
+EVENT_TYPES: dict[str, type[Event]] = {cls.type_name(): cls for cls in _concrete(Event)}
+"""Every event type by its tag."""

@@ -1,0 +1,1 @@
+"""The operator's side: command line, embedded server, supervisor, replay, bench and evaluation."""

@@ -1,0 +1,1 @@
+"""What is known, and deciding: pure state from events, the indexes over it, snapshots, the searcher and the ranker."""

@@ -1,0 +1,1 @@
+"""Tests; the contract suites in here install with the package so that other backends can be held to them."""

@@ -1,0 +1,1 @@
+"""The background: RQ jobs and their schedule, and the importers of skills and notes."""
