@@ -161,10 +161,12 @@ def read_world(folder: Path) -> World:
         raise BadWorld([f"{folder}: there is no such folder. Name a folder that holds {', '.join(_SHAPES)}."])
     problems: list[str] = []
     tables = [_read_table(folder, name, problems) for name in _SHAPES]
+    # Rows that could not be read have ids that cannot be known: asking for them would bury the cause under its effects.
+    all_read = not problems
     known = _times_by_id(tables, problems)
     for table in tables:
         for number, row in table.rows:
-            problems += [f"{table.file}:{number}: {what}" for what in _check(row, known)]
+            problems += [f"{table.file}:{number}: {what}" for what in _check(row, known, all_read)]
     if problems:
         raise BadWorld(problems)
     assets, notes, sessions, corrections, policy, cases = tables
@@ -233,14 +235,14 @@ def _times_by_id(tables: Sequence[_Table], problems: list[str]) -> dict[str, dat
     return times
 
 
-def _check(row: Row, known: dict[str, datetime]) -> Iterator[str]:
+def _check(row: Row, known: dict[str, datetime], all_read: bool) -> Iterator[str]:
     """What is wrong with one row, seen against all others."""
     naive = [at for at in _times(row) if at.utcoffset() is None]
     if naive:
         yield f"the time {naive[0].isoformat()} has no time zone. End it in +00:00."
         return
     for item in _mentions(row):
-        if item not in known:
+        if all_read and item not in known:
             yield f"no asset, note or session has the id {item!r}."
     if isinstance(row, Session) and not row.turns:
         yield "the session has no turns."
@@ -288,4 +290,4 @@ def _check_case(row: Case, known: dict[str, datetime]) -> Iterator[str]:
     for item in row.expect:
         at = known.get(item)
         if at is not None and at.utcoffset() is not None and at > row.at:
-            yield f"the case asks at {row.at.isoformat()} and expects {item!r}, which is there only from {at.isoformat()}."
+            yield f"the case comes before the item {item!r} that it expects ({at.isoformat()})."
