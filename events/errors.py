@@ -34,6 +34,14 @@ class IncompatibleSnapshot(RecallError):
     """A snapshot was made by another format or encoder. `instant-recall snapshot` rebuilds it from the log."""
 
 
+class StaleBuild(RecallError):
+    """Another builder published first, so this snapshot was dropped. Nothing is lost; use the one that is current."""
+
+
+class SnapshotFailed(RecallError):
+    """The snapshot could not be written; the one before it stays in use. Free some space, then try again."""
+
+
 class EncoderMissing(RecallError):
     """The configured encoder is not there. Name a folder that exists, or unset INSTANT_RECALL_ENCODER."""
 

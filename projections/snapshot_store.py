@@ -1,0 +1,345 @@
+"""Generations on disk: published atomically, verified before they are believed, collected when they are old.
+
+    snapshots/
+      CURRENT                       "gen-000042": the only file that ever changes
+      gen-000042/manifest.json      see `manifest.py`
+      gen-000042/...                whatever the writer put there
+      gen-000043.tmp-711-9f3c01aa/  being built by process 711
+      publish.lock                  held while CURRENT is compared and set, and while old generations are collected
+
+A generation is never changed after its rename, so a reader needs no lock. All of it is derived from the log: falling
+back to an older generation, or to none, loses nothing, because the overlay replays from that generation's own position.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import structlog
+
+from ..events.envelope import now_ms
+from ..events.errors import CorruptSnapshot, IncompatibleSnapshot, NotFound, SnapshotFailed, StaleBuild
+from ..events.position import Position
+from ..events.settings import private_dir
+from ..events.types import Millis
+from . import manifest as manifests
+from .manifest import Manifest
+
+log = structlog.get_logger()
+
+_GENERATION = re.compile(r"gen-(\d{6,12})")
+_TEMPORARY = re.compile(r"gen-\d{6,12}\.tmp-\d+-[0-9a-f]+")
+_CURRENT_BYTES = 64
+"""More than any CURRENT needs; what is longer is not one."""
+
+Write = Callable[[Path], Mapping[str, int]]
+"""Fills an empty directory and returns counts for the manifest. Must close its files; need not sync them."""
+
+
+class Opened(NamedTuple):
+    """A generation whose format and checksums were found good at the time of opening."""
+
+    path: Path
+    manifest: Manifest
+
+
+def _nothing(_step: str) -> None:
+    """What a store does after a step of a publish: nothing. Crash tests end the process here instead."""
+
+
+class SnapshotStore:
+    """The generations below one folder. Any number of stores, threads and processes may use a folder at once.
+
+    Promised: CURRENT names a complete, verified generation or the one it named before, whatever dies and whenever; of
+    two builders that started from the same generation one wins, and the other is told so.
+    Not promised: that a generation stays: `collect` removes old ones (files that are open or mapped go on working).
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        clock: Callable[[], Millis] = now_ms,
+        after_step: Callable[[str], None] = _nothing,
+    ) -> None:
+        self.root = root
+        self._clock = clock
+        self._after_step = after_step
+
+    def current(self) -> int | None:
+        """The generation that CURRENT names, whether or not it is there; None when CURRENT is missing or garbage."""
+        return self._read_current()[0]
+
+    def generations(self) -> list[int]:
+        """Numbers of the generation directories that are there, oldest first; they may be damaged."""
+        try:
+            names = [entry.name for entry in os.scandir(self.root) if entry.is_dir(follow_symlinks=False)]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            log.warning("snapshot.unreadable", path=str(self.root), reason=error.strerror)
+            return []
+        numbers = [int(match[1]) for match in map(_GENERATION.fullmatch, names) if match]
+        return sorted(number for number in numbers if self._path(number).name in names)
+
+    def open(self, generation: int) -> Opened:
+        """Open one generation and verify all of it (about a second for each GB).
+
+        Raises:
+            NotFound: there is no such generation.
+            CorruptSnapshot: it is damaged or half removed.
+            IncompatibleSnapshot: another format version wrote it.
+        """
+        path = self._path(generation)
+        if path.is_symlink() or not path.is_dir():
+            raise NotFound(
+                f"There is no generation {generation} in {self.root}. `instant-recall status` names the current one."
+            )
+        found = manifests.read(path)
+        if found.generation != generation:
+            raise CorruptSnapshot(
+                f"{path.name} is damaged: its manifest is that of generation {found.generation}. "
+                "`instant-recall snapshot` makes a new one."
+            )
+        manifests.verify(path, found)
+        return Opened(path, found)
+
+    def latest(self, *, encoder: str | None = None) -> Opened | None:
+        """The generation to read: the one CURRENT names, else the newest good one before it, else None.
+
+        With `encoder`, generations made by another one are passed over. Each bad generation is logged in one line; a
+        fresh folder logs nothing.
+        """
+        current, why = self._read_current()
+        if why:
+            log.warning("snapshot.corrupt", generation=None, reason=why)
+        older = [number for number in reversed(self.generations()) if current is None or number < current]
+        for generation in older if current is None else [current, *older]:
+            opened = self._try_open(generation, encoder)
+            if opened is not None:
+                return opened
+        return None
+
+    def publish(self, write: Write, *, position: Position, encoder: str, started_from: int | None) -> Manifest:
+        """Build a generation with `write` and make it current.
+
+        1. `write` fills a temporary directory that no other builder uses.
+        2. Everything in it is synced to disk, and from here on no other builder may publish.
+        3. CURRENT still names `started_from`; the manifest is written last, and synced.
+        4. The directory takes its final name, and the parent is synced.
+        5. The generation is opened as a reader would, and every checksum verified.
+        6. CURRENT is replaced in one step, and the parent is synced.
+
+        Whatever dies after any of these steps, CURRENT names a complete generation: before 6 the old one, then the new.
+
+        Args:
+            write: see `Write`; it is given the directory.
+            position: every event up to this one is in what `write` writes.
+            encoder: fingerprint of the encoder in use.
+            started_from: what `current()` said before the build began. Take it from there and not from `latest()`,
+                which may have fallen back to an older generation.
+
+        Raises:
+            StaleBuild: somebody else published meanwhile. What was built is removed.
+            SnapshotFailed: the disk is full or the folder cannot be written. What was built is removed.
+            CorruptSnapshot: what was written reads back differently. What was built is removed.
+        """
+        try:
+            with self._temporary() as directory:
+                counts = write(directory)
+                self._after_step("written")  # 1
+                _sync_tree(directory)
+                with self._lock():
+                    self._after_step("synced")  # 2
+                    self._check_not_stale(started_from)
+                    made = manifests.describe(
+                        directory,
+                        generation=self._next(),
+                        position=position,
+                        encoder=encoder,
+                        counts=counts,
+                        created_at=self._clock(),
+                    )
+                    _write_synced(directory / manifests.MANIFEST, manifests.to_json(made))
+                    _sync(directory)
+                    self._after_step("described")  # 3
+                    self._install(directory, made)
+        except OSError as error:
+            raise SnapshotFailed(
+                f"The snapshot could not be written below {self.root} ({error.strerror or error}); the one before it "
+                "stays in use. Free some space or mend the folder, then run `instant-recall snapshot`."
+            ) from error
+        return made
+
+    def collect(self, keep: int = 3) -> list[int]:
+        """Remove generations that are no longer needed, and what dead builders left; returns the numbers removed.
+
+        Kept are the current generation and the newest `keep - 1` before it. One that cannot be removed is logged and
+        tried again next time.
+        """
+        if keep < 1:
+            raise ValueError("collect must keep at least the current generation")
+        if not self.root.is_dir():
+            return []
+        with self._lock():
+            for entry in self.root.iterdir():
+                if _TEMPORARY.fullmatch(entry.name) and not _has_owner(entry):
+                    self._remove(entry)
+            generations, current = self.generations(), self.current()
+            good = [number for number in generations if current is None or number <= current]
+            unneeded = sorted(set(generations) - set(good[-keep:]))
+            return [number for number in unneeded if self._remove(self._path(number))]
+
+    def _path(self, generation: int) -> Path:
+        return self.root / f"gen-{generation:06d}"
+
+    def _next(self) -> int:
+        """A number not used before, as far as the folder can tell: nor that of a lost or half-made generation."""
+        return max(0, self.current() or 0, *self.generations()) + 1
+
+    def _read_current(self) -> tuple[int | None, str]:
+        """The generation CURRENT names, and why it names none when there is a CURRENT."""
+        try:
+            with (self.root / "CURRENT").open("rb") as stream:
+                text = stream.read(_CURRENT_BYTES).decode("ascii", "replace").strip()
+        except FileNotFoundError:
+            return None, ""
+        except OSError as error:
+            return None, f"CURRENT cannot be read ({error.strerror})"
+        match = _GENERATION.fullmatch(text)
+        return (int(match[1]), "") if match else (None, "CURRENT names no generation")
+
+    def _try_open(self, generation: int, encoder: str | None) -> Opened | None:
+        try:
+            opened = self.open(generation)
+        except (CorruptSnapshot, NotFound) as error:
+            log.warning("snapshot.corrupt", generation=generation, reason=str(error))
+        except IncompatibleSnapshot as error:
+            log.warning("snapshot.incompatible", generation=generation, reason=str(error))
+        else:
+            if encoder is None or opened.manifest.encoder == encoder:
+                return opened
+            log.warning("snapshot.incompatible", generation=generation, reason="made by another encoder")
+        return None
+
+    def _check_not_stale(self, started_from: int | None) -> None:
+        now = self.current()
+        if now != started_from:
+            raise StaleBuild(
+                f"Generation {now} was published while this snapshot, begun from {started_from}, was being built; "
+                "it was dropped. Nothing is lost; use the one that is current."
+            )
+
+    def _install(self, directory: Path, made: Manifest) -> None:
+        """Steps 4 to 6, under the lock; a generation that does not become current is removed again."""
+        final, pointer = self._path(made.generation), self.root / "CURRENT.tmp"
+        directory.rename(final)
+        try:
+            _sync(self.root)
+            self._after_step("renamed")  # 4
+            self.open(made.generation)
+            self._after_step("verified")  # 5
+            _write_synced(pointer, f"{final.name}\n".encode())
+            self._after_step("pointer_written")
+        except BaseException:
+            self._remove(final)
+            raise
+        pointer.replace(self.root / "CURRENT")
+        _sync(self.root)
+        self._after_step("current")  # 6
+
+    @contextmanager
+    def _temporary(self) -> Iterator[Path]:
+        """An empty directory that is removed if it still has its temporary name at the end.
+
+        Its builder holds a lock on the directory itself, so that `collect` can tell that the builder is alive; its
+        process id would say the wrong thing across containers, or after the ids came round again.
+        """
+        with self._lock():
+            path = self.root / f"gen-{self._next():06d}.tmp-{os.getpid()}-{secrets.token_hex(4)}"
+            path.mkdir(mode=0o700)
+            owned = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            fcntl.flock(owned, fcntl.LOCK_EX)
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+            os.close(owned)
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        """One publisher or collector at a time; waits for the other. Let go by the kernel when its holder dies."""
+        private_dir(self.root)
+        path = self.root / "publish.lock"
+        while True:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if _is_at(descriptor, path):
+                    yield
+                    return
+                # The folder was removed, and perhaps made anew, while we waited: this lock excludes nobody.
+            finally:
+                os.close(descriptor)
+            private_dir(self.root)
+
+    def _remove(self, path: Path) -> bool:
+        """Remove a directory of ours, its manifest first: one half removed can then not be taken for a good one."""
+        try:
+            (path / manifests.MANIFEST).unlink(missing_ok=True)
+            shutil.rmtree(path)
+        except OSError as error:
+            log.warning("snapshot.not_removed", path=path.name, reason=error.strerror)
+            return False
+        return True
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _has_owner(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _write_synced(path: Path, data: bytes) -> None:
+    with path.open("wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _sync_tree(directory: Path) -> None:
+    """Sync every file and folder below, then the directory itself."""
+    for path in directory.rglob("*"):
+        _sync(path)
+    _sync(directory)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
