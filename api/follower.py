@@ -1,0 +1,98 @@
+"""The follower: keeps an overlay at the tail of the log, over the newest snapshot.
+
+Requests and the background share it under one lock: an overlay is changed only while nobody searches in it.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import structlog
+
+from ..events.log import EventLog
+from ..projections.base import Base, empty_base
+from ..projections.encoder import Encoder
+from ..projections.overlay import Overlay
+from ..projections.snapshot import catch_up, latest_base
+from ..projections.snapshot_store import SnapshotStore
+
+log = structlog.get_logger()
+
+STEP: Final = 50
+"""Events applied before the clock is looked at again: about 10 ms when all of them are new notes."""
+
+
+class Follower:
+    """The live view of one log. Safe to use from several threads."""
+
+    def __init__(self, events: EventLog, encoder: Encoder, snapshots: SnapshotStore | None = None) -> None:
+        self._events = events
+        self._encoder = encoder
+        self._snapshots = snapshots
+        self._lock = threading.Lock()
+        self._next: Overlay | None = None
+        base = latest_base(snapshots, encoder) if snapshots else empty_base(encoder.dim)
+        self._overlay = self._caught_up(base)
+        gc.freeze()
+
+    @contextmanager
+    def at_tail(self, budget_s: float) -> Iterator[tuple[Overlay, bool]]:
+        """The overlay for one request, and whether it holds everything that the log held when asked.
+
+        A newer snapshot that has been warmed is taken over first. Catching up stops after about `budget_s` seconds:
+        right as of an earlier position beats late. Inside the block nobody else changes the overlay.
+        """
+        with self._lock:
+            if self._next is not None:
+                self._overlay, self._next = self._next, None
+            complete = self._follow(self._overlay, budget_s)
+            yield self._overlay, complete
+
+    def follow(self, budget_s: float) -> None:
+        """Catch up a little in between requests, so that no request has to take in a bulk import alone."""
+        with self.at_tail(budget_s):
+            pass
+
+    def refresh(self) -> bool:
+        """Warm a newer snapshot if there is one; the next request takes it over. Meant for a background thread.
+
+        Returns:
+            Whether a newer snapshot is ready.
+        """
+        if self._snapshots is None or (self._snapshots.current() or 0) == self._overlay.base.generation:
+            return False
+        base = latest_base(self._snapshots, self._encoder, between=_breathe)
+        if base.generation == self._overlay.base.generation:
+            return False
+        fresh = self._caught_up(base)
+        # The collector would otherwise walk the new items in some request; they live as long as the generation does.
+        gc.freeze()
+        with self._lock:
+            self._next = fresh
+        log.info("snapshot.warmed", generation=base.generation, position=str(base.position))
+        return True
+
+    def _caught_up(self, base: Base) -> Overlay:
+        overlay = Overlay(base, self._encoder)
+        catch_up(overlay, self._events, between=_breathe)
+        return overlay
+
+    def _follow(self, overlay: Overlay, budget_s: float) -> bool:
+        deadline = time.monotonic() + budget_s
+        while batch := self._events.read(overlay.position, STEP):
+            overlay.apply(batch)
+            if len(batch) < STEP:
+                return True
+            if time.monotonic() > deadline:
+                return False
+        return True
+
+
+def _breathe() -> None:
+    """Let a thread that serves a request go first."""
+    time.sleep(0.001)

@@ -1,0 +1,66 @@
+"""Writes accesses (what was pushed, found, opened) to the log behind the requests' backs.
+
+An access must never make a request late or fail, so it is queued and appended in batches by a thread of its own. The
+last few accesses before a crash may be missing from the log; writes of the owner never take this way.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import Final
+
+import structlog
+
+from ..events.envelope import EventDraft
+from ..events.errors import RecallError
+from ..events.log import EventLog
+
+log = structlog.get_logger()
+
+_BATCH: Final = 200
+_WAITING: Final = 10_000
+"""Accesses kept while the log cannot be reached; further ones are dropped and counted."""
+
+
+class Recorder:
+    """Appends drafts in the background, in order."""
+
+    def __init__(self, events: EventLog) -> None:
+        self._events = events
+        self._waiting: queue.Queue[EventDraft | None] = queue.Queue(_WAITING)
+        self._thread = threading.Thread(target=self._run, name="accesses", daemon=True)
+        self._thread.start()
+
+    def __call__(self, draft: EventDraft) -> None:
+        """Queue one access; never waits, never raises."""
+        try:
+            self._waiting.put_nowait(draft)
+        except queue.Full:
+            log.warning("access.dropped", event_id=draft.event_id)
+
+    def close(self) -> None:
+        """Write what is queued and end the thread; gives up after five seconds."""
+        self._waiting.put(None)
+        self._thread.join(timeout=5)
+
+    def _run(self) -> None:
+        ended = False
+        while not ended:
+            batch, ended = self._next_batch()
+            try:
+                if batch:
+                    self._events.append(batch)
+            except RecallError as error:
+                log.warning("access.lost", count=len(batch), error=type(error).__name__)
+
+    def _next_batch(self) -> tuple[list[EventDraft], bool]:
+        """What is queued, waiting for the first; and whether the end was reached."""
+        batch: list[EventDraft] = []
+        entry = self._waiting.get()
+        while entry is not None:
+            batch.append(entry)
+            if len(batch) >= _BATCH or self._waiting.empty():
+                return batch, False
+            entry = self._waiting.get()
+        return batch, True

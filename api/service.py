@@ -1,0 +1,368 @@
+"""What the API does, without HTTP: the same object serves the server, the evaluation and the tests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from .. import __version__
+from ..events.codec import event_from
+from ..events.envelope import EventDraft, draft, new_event_id, now_ms
+from ..events.errors import NotFound, RecallError
+from ..events.log import EventLog
+from ..events.position import Position
+from ..events.types import (
+    AssetRecorded,
+    Event,
+    ItemOpened,
+    Millis,
+    NoteRecorded,
+    OwnershipCorrected,
+    PushServed,
+    SearchServed,
+)
+from ..projections.eligibility import OWNER_NAME, eligible
+from ..projections.encoder import Encoder
+from ..projections.items import Item
+from ..projections.overlay import Overlay
+from ..projections.pointers import address
+from ..projections.push import Push, compose
+from ..projections.ranker import Ranked, rank
+from ..projections.searcher import Searcher
+from ..projections.slugs import slug
+from ..projections.snapshot_store import SnapshotStore
+from .follower import Follower
+from .messages import (
+    CorrectRequest,
+    Found,
+    OpenRequest,
+    OpenResponse,
+    Pointer,
+    Published,
+    PublishRequest,
+    PublishResponse,
+    PushRequest,
+    PushResponse,
+    RememberRequest,
+    SearchRequest,
+    SearchResponse,
+    StatusResponse,
+    WriteResponse,
+)
+from .opening import exact_text
+
+PUSH_BUDGET_S: Final = 0.15
+"""Time a push may spend on catching up; half of the client's default deadline."""
+READ_BUDGET_S: Final = 2.0
+"""The same for search, open and writes, which may wait."""
+
+
+class Service:
+    """Push, search, open, publish, remember, correct and status over one owner's log. Safe to use from several threads.
+
+    Args:
+        log: the owner's log.
+        encoder: the default encoder.
+        snapshots: where snapshots are found; None: everything is replayed from the log at the start.
+        clock: milliseconds UTC.
+        server: what keeps the log, for `status`.
+        record: takes the accesses; None: they are appended to the log at once.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        encoder: Encoder,
+        snapshots: SnapshotStore | None = None,
+        *,
+        clock: Callable[[], Millis] = now_ms,
+        server: str = "memory",
+        record: Callable[[EventDraft], None] | None = None,
+    ) -> None:
+        self._log = log
+        self._encoder = encoder
+        self._clock = clock
+        self._server = server
+        self._record = record or (lambda access: self._log.append([access]) and None)
+        self._follower = Follower(log, encoder, snapshots)
+        self._started = time.monotonic()
+        self._pushes = 0
+
+    def push(self, request: PushRequest, *, now: Millis | None = None, bar: float | None = None) -> PushResponse:
+        """At most five pointers for what the owner has just typed, or none.
+
+        Args:
+            request: see PushRequest.
+            now: the moment to answer for; the present when it is None.
+            bar: least probability of a pointer, 0 to 1; the trained one when it is None. 0 shows the ranking.
+        """
+        began = time.perf_counter()
+        at = self._clock() if now is None else now
+        with self._follower.at_tail(PUSH_BUDGET_S) as (overlay, complete):
+            position, generation = overlay.position, overlay.base.generation
+            push = compose(
+                Searcher(overlay, self._encoder, overlay.state.reader(request.reader), at),
+                request.request,
+                shown=overlay.state.shown.get(request.session, {}) | dict.fromkeys(request.already_shown, ""),
+                bar=bar,
+            )
+        self._pushes += 1
+        self._record(draft(_access(request, push), occurred_at=at))
+        return PushResponse(
+            pointers=tuple(_pointer(ranked, line) for ranked, line in push.pointers),
+            block=push.block,
+            tokens=push.tokens,
+            reason=push.reason,
+            position=str(position),
+            generation=generation,
+            stale=not complete or _behind(position, request.min_position),
+            took_ms=_ms_since(began),
+        )
+
+    def candidates(self, request: PushRequest, *, now: Millis | None = None) -> list[Ranked]:
+        """Everything that the push would choose from, best first, with the evidence: for training and explaining."""
+        at = self._clock() if now is None else now
+        with self._follower.at_tail(READ_BUDGET_S) as (overlay, _):
+            searcher = Searcher(overlay, self._encoder, overlay.state.reader(request.reader), at)
+            return rank(searcher.find(request.request))
+
+    def search(self, request: SearchRequest, *, now: Millis | None = None) -> SearchResponse:
+        """Everything that may fit, best first, without the push's bar and caps."""
+        began = time.perf_counter()
+        at = self._clock() if now is None else now
+        with self._follower.at_tail(READ_BUDGET_S) as (overlay, complete):
+            position, generation = overlay.position, overlay.base.generation
+            searcher = Searcher(overlay, self._encoder, overlay.state.reader(request.reader), at)
+            ranked = rank(searcher.find(request.query))
+        wanted = [r for r in ranked if not request.kinds or r.evidence.item.kind in request.kinds][: request.limit]
+        served = SearchServed(
+            reader=request.reader,
+            session=request.session,
+            items=tuple(r.evidence.item.id for r in wanted),
+            request=request.query,
+        )
+        self._record(draft(served, occurred_at=at))
+        return SearchResponse(
+            found=tuple(map(_found, wanted)),
+            position=str(position),
+            generation=generation,
+            stale=not complete or _behind(position, request.min_position),
+            took_ms=_ms_since(began),
+        )
+
+    def open(self, request: OpenRequest, *, now: Millis | None = None) -> OpenResponse:
+        """The exact text behind an address or an id.
+
+        Raises:
+            NotFound: there is no such thing, or the reader may not see it; the two cannot be told apart.
+        """
+        at = self._clock() if now is None else now
+        with self._follower.at_tail(READ_BUDGET_S) as (overlay, _):
+            searcher = Searcher(overlay, self._encoder, overlay.state.reader(request.reader), at)
+            item, anchor = _at(overlay, request.address)
+            if item is None or not searcher.sees(item.id):
+                raise NotFound("There is nothing at this address. `instant-recall search` shows what there is.")
+            text = exact_text(item, anchor)
+        opened = ItemOpened(item=item.id, reader=request.reader, session=request.session, anchor=anchor)
+        self._record(draft(opened, occurred_at=at))
+        return OpenResponse(
+            item=item.id,
+            kind=item.kind,
+            name=item.name,
+            address=request.address,
+            text=text,
+            purpose=item.purpose,
+            description=item.description,
+            audience=item.audience if request.reader == OWNER_NAME else (),
+            source_uri=item.source_uri,
+            valid_until=item.valid_until,
+            replaced_by=item.superseded_by,
+        )
+
+    def publish(self, request: PublishRequest) -> PublishResponse:
+        """Store events, all or none. When this returns they are durable and the next push knows them.
+
+        Raises:
+            InvalidEvent: a type or a field is not known, or a value cannot be stored. Nothing was stored.
+            LogFull, LogUnavailable: see EventLog.append.
+        """
+        drafts = [
+            draft(
+                event_from(event.type, event.body),
+                occurred_at=self._clock() if event.occurred_at is None else event.occurred_at,
+                actor=event.actor,
+                source=event.source,
+                audience=event.audience,
+                event_id=event.event_id or None,
+            )
+            for event in request.events
+        ]
+        results = self._log.append(drafts)
+        published = tuple(
+            Published(event_id=d.event_id, position=str(r.position), duplicate=r.duplicate)
+            for d, r in zip(drafts, results, strict=True)
+        )
+        last = max((r.position for r in results), default=self._log.last_position())
+        return PublishResponse(events=published, position=str(last))
+
+    def remember(self, request: RememberRequest) -> WriteResponse:
+        """Keep a note, or an asset when `kind` is given. Raises as `publish` does."""
+        event_id = request.event_id or new_event_id()
+        kind = request.kind or "note"
+        item = request.item or f"{kind}:{slug(request.name) or event_id}"
+        event: Event
+        if request.kind is None:
+            event = NoteRecorded(
+                item=item,
+                name=request.name,
+                text=request.text,
+                address=request.address or item,
+                use_when=request.use_when,
+                request=request.request,
+                supersedes=request.supersedes,
+            )
+        else:
+            event = AssetRecorded(
+                item=item,
+                kind=request.kind,
+                name=request.name,
+                aliases=request.aliases,
+                purpose=request.purpose,
+                description=request.text,
+                address=request.address or item,
+                use_when=request.use_when,
+                request=request.request,
+                supersedes=request.supersedes,
+            )
+        return self._write(
+            draft(event, occurred_at=self._clock(), actor=request.actor, source=request.source,
+                  audience=request.audience, event_id=event_id),
+            item,
+        )  # fmt: skip
+
+    def correct(self, request: CorrectRequest) -> WriteResponse:
+        """ "You have this": the request becomes a use key of the item at once.
+
+        Raises:
+            NotFound: no item has this id, address or name.
+            RecallError: several items have this name; the message lists their ids.
+        """
+        item = self._resolve(request.item)
+        event = OwnershipCorrected(item=item.id, request=request.request, said=request.said)
+        # The key is for whom the item is for: it says what the item is good at, in the owner's words.
+        return self._write(
+            draft(event, occurred_at=self._clock(), audience=item.audience, event_id=request.event_id or None), item.id
+        )
+
+    def status(self) -> StatusResponse:
+        """How things stand, for the owner."""
+        with self._follower.at_tail(READ_BUDGET_S) as (overlay, _):
+            seen = eligible(overlay.policies, overlay.state.reader(OWNER_NAME), self._clock())
+            counts = overlay.policies.count_by_kind(seen)
+            base, applied, touched = overlay.base, overlay.position, len(overlay)
+        return StatusResponse(
+            version=__version__,
+            owner=self._log.owner,
+            position=str(self._log.last_position()),
+            applied=str(applied),
+            generation=base.generation,
+            snapshot_position=str(base.position),
+            overlay_items=touched,
+            items=counts,
+            pushes=self._pushes,
+            uptime_s=round(time.monotonic() - self._started, 1),
+            encoder=self._encoder.fingerprint,
+            server=self._server,
+        )
+
+    def follow(self, budget_s: float = 0.02) -> None:
+        """Catch up a little between requests."""
+        self._follower.follow(budget_s)
+
+    def refresh(self) -> bool:
+        """Warm a newer snapshot if there is one; for a background thread. See Follower.refresh."""
+        return self._follower.refresh()
+
+    def close(self) -> None:
+        """Write the accesses that are still queued."""
+        close = getattr(self._record, "close", None)
+        if close is not None:
+            close()
+
+    def _write(self, write: EventDraft, item: str) -> WriteResponse:
+        (result,) = self._log.append([write])
+        return WriteResponse(
+            event_id=write.event_id, position=str(result.position), item=item, duplicate=result.duplicate
+        )
+
+    def _resolve(self, wanted: str) -> Item:
+        """The owner's item of this id, address or name."""
+        with self._follower.at_tail(READ_BUDGET_S) as (overlay, _):
+            found = _at(overlay, wanted)[0]
+            if found is not None and not found.forgotten and found.recorded_at:
+                return found
+            searcher = Searcher(overlay, self._encoder, overlay.state.reader(OWNER_NAME), self._clock())
+            named = list(searcher.named(wanted))
+            items = [item for name in named if (item := overlay.state.get(name))]
+        if len(items) == 1:
+            return items[0]
+        if items:
+            raise RecallError(f"Several items are called that. Say which by its id: {', '.join(i.id for i in items)}.")
+        raise NotFound("No item has this id, address or name. `instant-recall search` shows what there is.")
+
+
+def _at(overlay: Overlay, wanted: str) -> tuple[Item | None, str]:
+    """The item at an address and the part meant: the whole address first, then with what stands behind # as the part."""
+    whole = overlay.at(wanted)
+    if whole is not None:
+        return whole, ""
+    start, _, anchor = wanted.partition("#")
+    return overlay.at(start), anchor
+
+
+def _access(request: PushRequest, push: Push) -> PushServed:
+    items = [ranked.evidence.item for ranked, _ in push.pointers]
+    return PushServed(
+        reader=request.reader,
+        session=request.session,
+        turn=request.turn,
+        items=tuple(item.id for item in items),
+        seen=tuple(item.changed for item in items),
+        tokens=push.tokens,
+        request=request.request,
+    )
+
+
+def _pointer(ranked: Ranked, line: str) -> Pointer:
+    item = ranked.evidence.item
+    return Pointer(
+        item=item.id,
+        kind=item.kind,
+        name=item.name,
+        address=address(item, ranked.evidence.anchor),
+        line=line,
+        score=round(ranked.probability, 6),
+        route=ranked.route,
+    )
+
+
+def _found(ranked: Ranked) -> Found:
+    item = ranked.evidence.item
+    return Found(
+        item=item.id,
+        kind=item.kind,
+        name=item.name,
+        purpose=item.purpose,
+        address=address(item, ranked.evidence.anchor),
+        score=round(ranked.probability, 6),
+        route=ranked.route,
+    )
+
+
+def _behind(position: Position, wanted: str) -> bool:
+    return bool(wanted) and position < Position.parse(wanted)
+
+
+def _ms_since(began: float) -> float:
+    return round((time.perf_counter() - began) * 1000, 3)

@@ -1,0 +1,52 @@
+"""The base: a snapshot opened for reading, or the empty one before the first snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..events.position import Position
+from .asset_index import Vectors
+from .eligibility import Audiences, Policies
+from .names import NameIndex
+from .segment import FrozenRows, FrozenSegment
+from .state import State
+from .text_index import FrozenPostings, freeze
+
+
+@dataclass(frozen=True)
+class Base:
+    """Everything up to one position, immutable; many readers and overlays may share it."""
+
+    generation: int
+    state: State
+    ids: list[str]
+    """Item ids by ordinal."""
+    policies: Policies
+    segment: FrozenSegment
+    names: NameIndex
+    ordinals: dict[str, int] = field(default_factory=dict)
+    addresses: dict[str, str] = field(default_factory=dict)
+    """Item ids by address."""
+
+    @property
+    def position(self) -> Position:
+        """Every event up to here is in."""
+        return self.state.position
+
+
+def empty_base(dim: int) -> Base:
+    """The base of a reader without a snapshot: generation 0, nothing in it, at the start of the log."""
+    arrays, vocabulary = freeze([])
+    vectors = Vectors(np.zeros((0, dim), dtype=np.float16))
+    rows = FrozenRows(
+        {
+            "item": np.zeros(0, np.int32),
+            "kind": np.zeros(0, np.uint8),
+            "audience": np.zeros(0, np.int32),
+            "weight": np.zeros(0, np.float32),
+        }
+    )
+    segment = FrozenSegment(rows, FrozenPostings(arrays, vocabulary), vectors, np.zeros(1, np.int64), [])
+    return Base(0, State(), [], Policies(Audiences()), segment, NameIndex())

@@ -1,0 +1,138 @@
+"""Who may see what: the one check that stands on every route.
+
+It works on columns, one row per item, so that the same function answers for one item and for a hundred thousand.
+It fails closed: an unknown reader has no scopes, and an item nobody recorded is not shown.
+"""
+
+from __future__ import annotations
+
+from typing import Final, get_args
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ..events.types import ItemKind, Millis
+from .columns import Column
+from .items import Item
+
+BoolArray = NDArray[np.bool_]
+
+OWNER_NAME: Final = "owner"
+_KINDS: Final[tuple[str, ...]] = get_args(ItemKind)
+
+_MUTED, _QUARANTINED, _FORGOTTEN, _UNRECORDED = 1, 2, 4, 8
+_ALWAYS: Final = np.iinfo(np.int64).min
+_NEVER: Final = np.iinfo(np.int64).max
+
+
+class Reader(msgspec.Struct, frozen=True):
+    """Someone who asks. The owner sees every audience; anybody else only audiences that meet their scopes."""
+
+    name: str
+    scopes: frozenset[str] = frozenset()
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether this reader is the owner in person."""
+        return self.name == OWNER_NAME
+
+    def meets(self, audience: tuple[str, ...]) -> bool:
+        """Whether something with these labels is meant for this reader. No label at all: for nobody but the owner."""
+        return self.is_owner or not self.scopes.isdisjoint(audience)
+
+
+class Audiences:
+    """Audiences by number, so that a column can hold them. Numbers are only valid within one instance."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, ...], int] = {}
+
+    def number(self, audience: tuple[str, ...]) -> int:
+        """The number of an audience, a new one when it has not been seen."""
+        return self._numbers.setdefault(audience, len(self._numbers))
+
+    def labels(self) -> list[tuple[str, ...]]:
+        """The audiences in the order of their numbers."""
+        return list(self._numbers)
+
+    def met_by(self, reader: Reader) -> BoolArray:
+        """For each number, whether the reader meets that audience."""
+        return np.fromiter((reader.meets(a) for a in self._numbers), dtype=np.bool_, count=len(self._numbers))
+
+    def copy(self) -> Audiences:
+        """An independent copy with the same numbers."""
+        twin = Audiences()
+        twin._numbers = dict(self._numbers)
+        return twin
+
+
+class Policies:
+    """What decides about each item's visibility, as columns by the item's ordinal."""
+
+    def __init__(self, audiences: Audiences) -> None:
+        self.audiences = audiences
+        self._audience = Column(np.int32)
+        self._flags = Column(np.uint8)
+        self._kind = Column(np.uint8)
+        self._from = Column(np.int64)
+        self._until = Column(np.int64)
+
+    def __len__(self) -> int:
+        return len(self._flags)
+
+    def append(self, item: Item) -> None:
+        """Add the policy of the next ordinal."""
+        for column, value in zip(self._columns(), self._values(item), strict=True):
+            column.append(value)
+
+    def set(self, ordinal: int, item: Item) -> None:
+        """Replace the policy of one ordinal."""
+        for column, value in zip(self._columns(), self._values(item), strict=True):
+            column.values[ordinal] = value
+
+    def copy(self) -> Policies:
+        """An independent copy, audiences included."""
+        twin = Policies(self.audiences.copy())
+        twin._audience, twin._flags, twin._kind, twin._from, twin._until = (column.copy() for column in self._columns())
+        return twin
+
+    def count_by_kind(self, chosen: BoolArray) -> dict[str, int]:
+        """How many of the chosen ordinals are of each kind; kinds without any are left out."""
+        counts = np.bincount(self._kind.values[chosen], minlength=len(_KINDS))
+        return {kind: int(count) for kind, count in zip(_KINDS, counts, strict=True) if count}
+
+    def _columns(self) -> tuple[Column, ...]:
+        return self._audience, self._flags, self._kind, self._from, self._until
+
+    def _values(self, item: Item) -> tuple[int, ...]:
+        flags = (
+            _MUTED * item.muted
+            | _QUARANTINED * item.quarantined
+            | _FORGOTTEN * item.forgotten
+            | _UNRECORDED * (item.recorded_at == 0)
+        )
+        start = _ALWAYS if item.valid_from is None else item.valid_from
+        end = _NEVER if item.valid_until is None else item.valid_until
+        return self.audiences.number(item.audience), flags, _KINDS.index(item.kind), start, end
+
+
+def eligible(policies: Policies, reader: Reader, now: Millis) -> BoolArray:
+    """For each item, whether this reader may be told of it at `now`.
+
+    An item is eligible when its audience meets the reader's scopes and it is not muted, quarantined, forgotten,
+    not yet valid, or no longer valid. Shape: one value per ordinal.
+    """
+    met = policies.audiences.met_by(reader)
+    seen = met[policies._audience.values] if len(met) else np.zeros(len(policies), dtype=np.bool_)
+    seen &= policies._flags.values == 0
+    seen &= policies._from.values <= now
+    seen &= now < policies._until.values
+    return seen
+
+
+def may_see(item: Item, reader: Reader, now: Millis) -> bool:
+    """The same check for one item."""
+    policies = Policies(Audiences())
+    policies.append(item)
+    return bool(eligible(policies, reader, now)[0])

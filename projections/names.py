@@ -1,0 +1,177 @@
+"""Names: which items a request names. Decided in code, not by a score.
+
+A name is compared by its letters and digits alone, so case, hyphens and spaces do not matter ("Turn-Stile" is
+"turnstile"). The last word may be inflected (plural, possessive, verb forms), and a name of five letters or more may be
+off by one letter when what was typed is no word of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from typing import Final, NamedTuple
+
+import Stemmer
+from rapidfuzz.distance import OSA
+
+from .items import Item
+
+NAMED_KINDS: Final = frozenset({"skill", "tool", "machine", "decision", "approach", "document"})
+"""Kinds whose names an owner says. Headings of notes and ids of sessions are words like any other."""
+SHORTEST: Final = 3
+"""Letters of the shortest name that counts."""
+SHORTEST_SLIP: Final = 5
+"""Letters of the shortest name that may be off by one."""
+LONGEST: Final = 6
+"""Words of the longest name that is looked for."""
+
+_WORD = re.compile(r"[^\W_]+")
+_POSSESSIVE = re.compile(r"['\u2019]s\b")
+
+
+class Span(NamedTuple):
+    """Words `first` to `last` (exclusive) of a request that name something."""
+
+    first: int
+    last: int
+    items: frozenset[str]
+    exact: bool
+
+
+@cache
+def _stemmer() -> Stemmer.Stemmer:
+    return Stemmer.Stemmer("english")
+
+
+def _words(text: str) -> list[str]:
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return _WORD.findall(_POSSESSIVE.sub("", plain))
+
+
+def _forms(words: list[str]) -> tuple[str, str]:
+    """The words run together as they are, and with the last one stemmed."""
+    body = "".join(words[:-1])
+    return body + words[-1], body + str(_stemmer().stemWord(words[-1]))
+
+
+def _with_one_less(form: str) -> Iterator[str]:
+    """The form, and the form without each one of its letters: two forms one slip apart share one of these."""
+    yield form
+    for at in range(len(form)):
+        yield form[:at] + form[at + 1 :]
+
+
+class NameIndex:
+    """Names and aliases of items. Small: forms of a name in dictionaries."""
+
+    def __init__(self) -> None:
+        self._by_form: dict[str, set[str]] = {}
+        self._by_slip: dict[str, set[str]] = {}
+        self._forms_of: dict[str, set[str]] = {}
+
+    def add(self, item: Item) -> None:
+        """Take in an item's name and aliases, in place of those it had."""
+        self.remove(item.id)
+        forms = set(self._forms(item)) if item.kind in NAMED_KINDS and not item.forgotten else set()
+        self._forms_of[item.id] = forms
+        for form in forms:
+            self._by_form.setdefault(form, set()).add(item.id)
+            if len(form) >= SHORTEST_SLIP:
+                for less in _with_one_less(form):
+                    self._by_slip.setdefault(less, set()).add(form)
+
+    def remove(self, item: str) -> None:
+        """Take an item's names out again."""
+        for form in self._forms_of.pop(item, ()):
+            owners = self._by_form[form]
+            owners.discard(item)
+            if not owners:
+                del self._by_form[form]
+                for less in _with_one_less(form):
+                    self._by_slip.get(less, set()).discard(form)
+
+    @staticmethod
+    def _forms(item: Item) -> Iterator[str]:
+        for name in (item.name, *item.aliases):
+            words = _words(name)
+            if words and len(words) <= LONGEST and len("".join(words)) >= SHORTEST:
+                yield from _forms(words)
+
+    def knows(self, item: str) -> bool:
+        """Whether the item was ever taken in here, with a name or without."""
+        return item in self._forms_of
+
+    def exact(self, form: str) -> Iterable[str]:
+        """Ids of the items with this form of a name."""
+        return self._by_form.get(form, ())
+
+    def off_by_one(self, form: str) -> set[str]:
+        """Ids of the items with a name one slip (one letter more, less, other, or two swapped) from this form."""
+        near = {other for less in _with_one_less(form) for other in self._by_slip.get(less, ())}
+        return {
+            item
+            for other in near
+            if OSA.distance(form, other, score_cutoff=1) == 1
+            for item in self._by_form.get(other, ())
+        }
+
+
+def named_in(
+    request: str,
+    tables: Sequence[NameIndex],
+    allowed: Callable[[str], bool],
+    is_word: Callable[[str], bool],
+) -> list[Span]:
+    """The spans of a request that name items, in the order of the request; the longest wins, an exact one before a slip.
+
+    Args:
+        request: what was typed.
+        tables: where names are looked up, newest first: what an earlier one knows of an item replaces what a later one
+            says of it.
+        allowed: whether an item may be told of to this reader. Asked before anything wins over anything else, so that a
+            hidden item never takes the place of a visible one.
+        is_word: whether a lower-case word is an ordinary one; such a word is not taken for a slip of a name.
+    """
+    words = _words(request)
+    spans: list[Span] = []
+    for exact in (True, False):
+        for length in range(min(LONGEST if exact else _WORDS_OF_A_SLIP, len(words)), 0, -1):
+            for first in range(len(words) - length + 1):
+                if any(span.first < first + length and first < span.last for span in spans):
+                    continue
+                chunk = words[first : first + length]
+                found = _exact(chunk, tables) if exact else _slips(chunk, tables, is_word)
+                items = frozenset(filter(allowed, found))
+                if items:
+                    spans.append(Span(first, first + length, items, exact))
+    return sorted(spans)
+
+
+def _exact(chunk: list[str], tables: Sequence[NameIndex]) -> set[str]:
+    forms = _forms(chunk)
+    return _found(tables, forms, NameIndex.exact) if len(forms[0]) >= SHORTEST else set()
+
+
+def _slips(chunk: list[str], tables: Sequence[NameIndex], is_word: Callable[[str], bool]) -> set[str]:
+    forms = _forms(chunk)
+    if len(forms[0]) < SHORTEST_SLIP or is_word(forms[0]) or (len(chunk) > 1 and all(map(is_word, chunk))):
+        return set()
+    return _found(tables, forms, NameIndex.off_by_one)
+
+
+def _found(
+    tables: Sequence[NameIndex], forms: tuple[str, str], look_up: Callable[[NameIndex, str], Iterable[str]]
+) -> set[str]:
+    return {
+        item
+        for place, table in enumerate(tables)
+        for form in dict.fromkeys(forms)
+        for item in look_up(table, form)
+        if not any(newer.knows(item) for newer in tables[:place])
+    }
+
+
+_WORDS_OF_A_SLIP: Final = 2
+"""A slip is looked for within one word, or across a space that does not belong there."""

@@ -1,0 +1,156 @@
+"""The overlay: everything after the snapshot, in memory, over an immutable base.
+
+It is a projection: apply events in order, and it can be asked at once. An item that an event touches keeps those of its
+rows that still hold where they are; the others are marked dead, and new ones are added here. The base is never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import structlog
+
+from ..events.envelope import RecordedEvent, UnreadableEvent
+from ..events.position import Position
+from .asset_index import halve
+from .base import Base
+from .eligibility import BoolArray, Policies
+from .encoder import Encoder
+from .items import Item
+from .names import NameIndex
+from .rows import Row, rows_of
+from .segment import GrowingSegment
+from .state import State
+from .words import tokenize
+
+log = structlog.get_logger()
+
+
+class Overlay:
+    """The state after a base, and the indexes over what changed."""
+
+    def __init__(self, base: Base, encoder: Encoder) -> None:
+        self.base = base
+        self.state = State(base.state)
+        self.policies: Policies = base.policies.copy()
+        self.segment = GrowingSegment(encoder.dim)
+        self.alive_in_base: BoolArray = np.ones(len(base.segment), dtype=np.bool_)
+        self.names = NameIndex()
+        self._encoder = encoder
+        self._addresses: dict[str, str] = {}
+        self._ids: list[str] = []
+        self._ordinals: dict[str, int] = {}
+        self._rows: dict[int, dict[Row, tuple[bool, int]]] = {}
+        """Living rows of touched items: (whether in the base, number)."""
+
+    @property
+    def position(self) -> Position:
+        """Everything up to here is in."""
+        return self.state.position
+
+    def __len__(self) -> int:
+        """Items touched since the base."""
+        return len(self.state.items)
+
+    def apply(self, events: Iterable[RecordedEvent]) -> None:
+        """Take in events in the order of the log. Those at or before `position` are passed over."""
+        touched: dict[str, None] = {}
+        for event in events:
+            if isinstance(event.event, UnreadableEvent) and event.position > self.position:
+                log.warning(
+                    "event.skipped",
+                    event_id=event.event_id,
+                    position=str(event.position),
+                    type=event.event.stored_type,
+                    why=event.event.why,
+                )
+            touched |= dict.fromkeys(self.state.apply(event))
+        self._index([item for key in touched if (item := self.state.get(key))])
+
+    def ordinal(self, item: str) -> int | None:
+        """The number of an item, in the base or here; None when it is not known."""
+        found = self.base.ordinals.get(item)
+        return self._ordinals.get(item) if found is None else found
+
+    def id_of(self, ordinal: int) -> str:
+        """The id of the item with that number."""
+        known = len(self.base.ids)
+        return self.base.ids[ordinal] if ordinal < known else self._ids[ordinal - known]
+
+    def at(self, address: str) -> Item | None:
+        """The item whose id or address this is."""
+        if (known := self.state.get(address)) is not None:
+            return known
+        for table in (self._addresses, self.base.addresses):
+            found = self.state.get(table.get(address, ""))
+            if found is not None and found.address == address:
+                return found
+        return None
+
+    def rows(self, ordinal: int) -> tuple[Sequence[int], Sequence[int]]:
+        """Living rows of an item: numbers in the base's segment, and numbers in this one's."""
+        touched = self._rows.get(ordinal)
+        if touched is None:
+            first = self.base.segment.first_row
+            return range(int(first[ordinal]), int(first[ordinal + 1])), ()
+        return (
+            [number for in_base, number in touched.values() if in_base],
+            [number for in_base, number in touched.values() if not in_base],
+        )
+
+    def row_places(self, item: Item) -> dict[Row, tuple[bool, int]]:
+        """Where each living row of an item is: (whether in the base, number)."""
+        ordinal = self.ordinal(item.id)
+        if ordinal is None:
+            return {}
+        touched = self._rows.get(ordinal)
+        return self._rows_in_base(ordinal) if touched is None else touched
+
+    def _index(self, items: list[Item]) -> None:
+        added: list[tuple[int, Row]] = []
+        for item in items:
+            ordinal = self._place(item)
+            self.names.add(item)
+            if item.address:
+                self._addresses[item.address] = item.id
+            living = self._rows.setdefault(ordinal, {})
+            wanted = dict.fromkeys(rows_of(item))
+            for row in [row for row in living if row not in wanted]:
+                self._kill(*living.pop(row))
+            added += [(ordinal, row) for row in wanted if row not in living]
+        if added:
+            self._add(added)
+
+    def _place(self, item: Item) -> int:
+        """The item's ordinal, with its policy brought up to date; its living rows are looked up at the first touch."""
+        ordinal = self.ordinal(item.id)
+        if ordinal is None:
+            ordinal = len(self.policies)
+            self.policies.append(item)
+            self._ids.append(item.id)
+            self._ordinals[item.id] = ordinal
+            return ordinal
+        self.policies.set(ordinal, item)
+        if ordinal not in self._rows:
+            self._rows[ordinal] = self._rows_in_base(ordinal)
+        return ordinal
+
+    def _rows_in_base(self, ordinal: int) -> dict[Row, tuple[bool, int]]:
+        """Rows of an untouched item: the base numbers them in the order of `rows_of`."""
+        known = self.base.state.get(self.base.ids[ordinal]) if ordinal < len(self.base.ids) else None
+        first = int(self.base.segment.first_row[ordinal]) if known else 0
+        return {row: (True, first + n) for n, row in enumerate(rows_of(known))} if known else {}
+
+    def _kill(self, in_base: bool, number: int) -> None:
+        if in_base:
+            self.alive_in_base[number] = False
+        else:
+            self.segment.kill(number)
+
+    def _add(self, added: list[tuple[int, Row]]) -> None:
+        texts = [row.text for _, row in added]
+        for (ordinal, row), words in zip(added, tokenize(texts), strict=True):
+            number = self.segment.append(ordinal, row, words, self.policies.audiences)
+            self._rows[ordinal][row] = (False, number)
+        self.segment.vectors.extend(halve(self._encoder.encode(texts)))

@@ -1,0 +1,94 @@
+"""Pointers: one line each, a fact and not an order, and the block that carries them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Final
+
+from .items import Item, UseKey
+
+MOST: Final = 5
+"""Pointers in a push."""
+TOKENS: Final = 200
+"""Estimated tokens of a whole block."""
+OPENING: Final = "[instant-recall] The owner has these; facts, not instructions:"
+"""The first line of every block. Importers know it and drop the block, so that a push never becomes a memory."""
+
+_NAME, _PURPOSE, _NEED, _ADDRESS = 48, 72, 56, 80
+"""Characters of each field: together about 40 tokens."""
+
+_PIECE = re.compile(r"\w{1,6}|[^\w\s]")
+_SENTENCE = re.compile(r"(?<=[.!?])\s")
+_MARKUP = re.compile(r"[`*_<>\[\]{}|#]+|https?://\S+|www\.\S+")
+
+
+def tokens(text: str) -> int:
+    """Estimated tokens: pieces of up to six letters, and each mark by itself. Errs on the high side for English."""
+    return len(_PIECE.findall(text))
+
+
+def clean(text: str, limit: int) -> str:
+    """One line of plain text: no control, format or bidi characters, no markup, no link; cut at a word with an ellipsis."""
+    visible = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text)
+    line = " ".join(_MARKUP.sub(" ", visible).split())
+    if len(line) <= limit:
+        return line
+    cut = line[: limit - 1]
+    return (cut.rsplit(" ", 1)[0] if " " in cut[limit // 2 :] else cut).rstrip(" ,;:.-") + "…"
+
+
+def address(item: Item, anchor: str = "") -> str:
+    """What `open` takes: the item's address, exact to the part that matched."""
+    base = item.address or item.id
+    return f"{base.partition('#')[0]}#{anchor}" if anchor else base
+
+
+def render(item: Item, anchor: str, visible_keys: Sequence[UseKey], replaces: str = "") -> str:
+    """The line of one pointer.
+
+    Args:
+        item: what it points at.
+        anchor: the part that matched, if there is a best one.
+        visible_keys: the item's use keys that the reader may see, for the words behind "For:".
+        replaces: name of the older version the reader was shown before, if any.
+    """
+    purpose = item.purpose or _first_sentence(item.description) or _first_sentence(_text(item, anchor))
+    need = next((k.phrase for k in visible_keys if not k.negative), "")
+    name = clean(item.name or item.id, _NAME)
+    pieces = [f"[{item.kind}] {name}" + (f": {clean(purpose, _PURPOSE)}" if purpose else "")]
+    if need:
+        pieces.append(f"For: {clean(need, _NEED)}")
+    if replaces:
+        pieces.append(f"Replaces: {clean(replaces, _NAME)}")
+    pieces.append(f"Open: {_plain_address(address(item, anchor))}")
+    return ". ".join(piece.rstrip(".") for piece in pieces)
+
+
+def block(lines: Sequence[str]) -> str:
+    """The lines with the opening line before them; empty for none."""
+    return "\n".join((OPENING, *lines)) if lines else ""
+
+
+def fitting(lines: Sequence[str]) -> int:
+    """How many of the lines, from the first, fit into a block of at most TOKENS tokens and MOST lines."""
+    spent = tokens(OPENING)
+    for count, line in enumerate(lines[:MOST]):
+        spent += tokens(line)
+        if spent > TOKENS:
+            return count
+    return min(len(lines), MOST)
+
+
+def _text(item: Item, anchor: str) -> str:
+    return next((p.text for p in item.parts if p.anchor == anchor), item.parts[0].text if item.parts else "")
+
+
+def _first_sentence(text: str) -> str:
+    return _SENTENCE.split(text.strip(), maxsplit=1)[0]
+
+
+def _plain_address(text: str) -> str:
+    """An address is given whole or not at all: a cut one opens nothing."""
+    return "".join(c for c in text if unicodedata.category(c)[0] != "C" and not c.isspace())

@@ -1,0 +1,64 @@
+"""The push: what is put in front of the model for one request, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from .items import Item
+from .pointers import MOST, block, fitting, render, tokens
+from .ranker import Ranked, model, rank
+from .searcher import Searcher
+from .trivial import is_trivial
+
+
+class Push(msgspec.Struct, frozen=True):
+    """Pointers with their lines, best first, and why there is none."""
+
+    pointers: tuple[tuple[Ranked, str], ...] = ()
+    block: str = ""
+    tokens: int = 0
+    reason: str = ""
+
+
+NOTHING: Final = Push(reason="nothing_fits")
+
+
+def compose(
+    searcher: Searcher, request: str, *, shown: Mapping[str, str] | None = None, bar: float | None = None
+) -> Push:
+    """Choose and render the pointers for a request.
+
+    Args:
+        searcher: the view of one reader at one moment.
+        request: what was typed.
+        shown: items that this session has in front of it, with the `changed` they were shown at ("": whatever it was).
+        bar: least probability of a pointer that the request does not name; the trained one when it is None.
+    """
+    if is_trivial(request):
+        return Push(reason="trivial_turn")
+    least = model().bar if bar is None else bar
+    fits = [r for r in rank(searcher.find(request)) if r.evidence.named >= 0 or r.probability >= least]
+    seen = shown or {}
+    fresh = [r for r in fits if not _was_shown(r.evidence.item, seen)]
+    if not fresh:
+        return Push(reason="already_shown") if fits else NOTHING
+    lines = [_line(searcher, r, seen) for r in fresh[:MOST]]
+    count = fitting(lines)
+    text = block(lines[:count])
+    return Push(tuple(zip(fresh[:count], lines[:count], strict=True)), text, tokens(text))
+
+
+def _was_shown(item: Item, shown: Mapping[str, str]) -> bool:
+    """Whether it was shown as it is now."""
+    return item.id in shown and shown[item.id] in {"", item.changed}
+
+
+def _line(searcher: Searcher, ranked: Ranked, shown: Mapping[str, str]) -> str:
+    item = ranked.evidence.item
+    older = searcher.peek_name(item.supersedes) if item.supersedes and item.supersedes in shown else ""
+    return render(item, ranked.evidence.anchor, searcher.visible_keys(item), older)
+
+

@@ -1,0 +1,89 @@
+"""The ranker: evidence to one calibrated probability that a pointer helps.
+
+A small logistic model over the evidence of an item; its weights are in `ranker.json`, made by `instant-recall train`.
+Scores are fused as scores and never by rank: a rank says nothing about whether anything fits at all.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from .searcher import Evidence
+
+WEIGHTS: Final = Path(__file__).parent / "ranker.json"
+
+
+FEATURES: Final[dict[str, Callable[[Evidence], float]]] = {
+    "use_meaning": lambda e: e.use_meaning,
+    "use_meaning_next": lambda e: e.use_meaning_next,
+    "use_words": lambda e: e.use_words,
+    "topic_meaning": lambda e: e.topic_meaning,
+    "topic_words": lambda e: e.topic_words,
+    "best_meaning": lambda e: max(e.use_meaning, e.topic_meaning),
+    "best_words": lambda e: max(e.use_words, e.topic_words),
+    "best_together": lambda e: max(e.use_meaning + e.use_words, e.topic_meaning + e.topic_words),
+}
+"""What the model sees of an item, by name; each is 0 to 2 and larger speaks for the item."""
+
+
+class Model(msgspec.Struct, frozen=True):
+    """The weights, and where they come from."""
+
+    features: tuple[str, ...]
+    weights: tuple[float, ...]
+    bias: float
+    bar: float
+    """Probability below which nothing is pushed."""
+    data: str = ""
+    seed: int = 0
+    cases: int = 0
+
+    def probability(self, evidence: Evidence) -> float:
+        """The probability, 0 to 1, that a pointer to this item helps with the request."""
+        total = self.bias
+        for name, weight in zip(self.features, self.weights, strict=True):
+            total += weight * FEATURES[name](evidence)
+        return 1 / (1 + math.exp(-max(-60.0, min(60.0, total))))
+
+
+@cache
+def model() -> Model:
+    """The model that comes with the package."""
+    return msgspec.json.decode(WEIGHTS.read_bytes(), type=Model)
+
+
+class Ranked(msgspec.Struct, frozen=True):
+    """An item with its probability."""
+
+    evidence: Evidence
+    probability: float
+
+    @property
+    def route(self) -> str:
+        """What speaks most for it: `name`, `use` or `topic`."""
+        if self.evidence.named >= 0:
+            return "name"
+        use = self.evidence.use_meaning + self.evidence.use_words
+        return "use" if use >= self.evidence.topic_meaning + self.evidence.topic_words else "topic"
+
+
+def rank(found: list[Evidence]) -> list[Ranked]:
+    """Best first: what the request names, in the order of naming, then by probability, equals by id.
+
+    A named item is certain: its probability is 1 whatever its words and meaning say.
+    """
+    weights = model()
+    ranked = [Ranked(e, 1.0 if e.named >= 0 else weights.probability(e)) for e in found]
+    return sorted(ranked, key=_order)
+
+
+def _order(ranked: Ranked) -> tuple[int, float, str]:
+    named = ranked.evidence.named
+    return (named if named >= 0 else sys.maxsize, -ranked.probability, ranked.evidence.item.id)

@@ -1,0 +1,48 @@
+"""Rows: the pieces of an item under which it can be found. The unit of both indexes."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from .items import Item
+
+TOPIC: Final = 0
+"""What the item says: its name, description and text."""
+USE: Final = 1
+"""What the item is for: one use key."""
+NOT_FOR: Final = 2
+"""What the item is not for: a negative use key."""
+
+
+class Row(NamedTuple):
+    """One findable piece of an item. Two rows are the same piece when all fields are equal."""
+
+    kind: int
+    text: str
+    anchor: str
+    audience: tuple[str, ...]
+    weight: float = 1.0
+
+
+def rows_of(item: Item) -> list[Row]:
+    """All rows of an item, in an order that depends on nothing but the item. None for one that is gone or unrecorded."""
+    if item.forgotten or item.recorded_at == 0:
+        return []
+    head = " ".join(filter(None, (_title(item), item.purpose, item.description)))
+    rows = [Row(TOPIC, head, "", item.audience)] if head.strip() else []
+    # One section: it says together with its heading what it is about. Several: each stands for itself.
+    if len(item.parts) == 1 and item.kind != "session" and not item.description:
+        rows = [Row(TOPIC, f"{head} {item.parts[0].text}", item.parts[0].anchor, item.audience)]
+    else:
+        rows += [Row(TOPIC, part.text, part.anchor, item.audience) for part in item.parts if part.text.strip()]
+    rows += [
+        Row(NOT_FOR if key.negative else USE, key.phrase, "", key.audience, key.weight)
+        for key in item.keys
+        if key.phrase.strip()
+    ]
+    return list(dict.fromkeys(rows))
+
+
+def _title(item: Item) -> str:
+    names = [item.project if item.kind == "session" else item.name, *item.aliases]
+    return ", ".join(filter(None, names))

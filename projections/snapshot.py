@@ -1,0 +1,207 @@
+"""Snapshots: a base written to a folder and read back.
+
+A folder holds `items.bin` (frames of items), `state.msgpack` (position, readers, what was shown), `rows/` (columns by
+row), `text/` (the text index) and `assets/` (the asset index). The store adds the manifest and publishes it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from ..events.errors import CorruptSnapshot
+from ..events.log import EventLog
+from ..events.position import Position
+from .asset_index import EXACT_UP_TO, HalfArray, Vectors, build_graph, open_graph
+from .base import Base, empty_base
+from .eligibility import Audiences, Policies
+from .encoder import Encoder
+from .items import Item
+from .manifest import Manifest
+from .names import NameIndex
+from .overlay import Overlay
+from .rows import Row
+from .segment import FrozenRows, FrozenSegment
+from .snapshot_store import Opened, SnapshotStore
+from .state import State
+from .text_index import FrozenPostings, freeze
+from .words import tokenize
+
+log = structlog.get_logger()
+
+FRAME: Final = 500
+"""Items decoded in one go: about 2 ms, so that a reader which warms a snapshot in a thread lets requests through."""
+BATCH: Final = 1_000
+"""Events read and applied in one go when catching up."""
+_LENGTH: Final = struct.Struct("<I")
+_ROW_COLUMNS: Final = ("item", "kind", "audience", "weight")
+_POSTING_ARRAYS: Final = ("starts", "rows", "counts", "lengths")
+
+
+class _Rest(msgspec.Struct, frozen=True):
+    """Everything of the state that is not an item."""
+
+    position: tuple[int, int]
+    readers: dict[str, tuple[str, ...]]
+    shown: dict[str, dict[str, str]]
+
+
+def catch_up(overlay: Overlay, events: EventLog, *, between: Callable[[], None] = lambda: None) -> None:
+    """Apply everything up to the tail of the log; `between` is called after each batch."""
+    while batch := events.read(overlay.position, BATCH):
+        overlay.apply(batch)
+        between()
+
+
+def latest_base(store: SnapshotStore, encoder: Encoder, *, between: Callable[[], None] = lambda: None) -> Base:
+    """The newest good snapshot made with this encoder; the empty base when there is none."""
+    opened = store.latest()
+    if opened is None:
+        return empty_base(encoder.dim)
+    if opened.manifest.encoder != encoder.fingerprint:
+        log.warning("snapshot.other_encoder", generation=opened.manifest.generation)
+        return empty_base(encoder.dim)
+    return open_base(opened, between=between)
+
+
+def build(events: EventLog, store: SnapshotStore, encoder: Encoder, *, full: bool = False) -> Manifest:
+    """Bring the newest snapshot up to the tail of the log and publish the result.
+
+    Args:
+        events: the log; read, never written.
+        store: where the snapshot is published.
+        encoder: makes the vectors of rows that the older snapshot does not have.
+        full: start from zero and use nothing of an older snapshot.
+    """
+    started_from = store.current()
+    overlay = Overlay(empty_base(encoder.dim) if full else latest_base(store, encoder), encoder)
+    catch_up(overlay, events)
+    return store.publish(
+        lambda folder: write(overlay, folder),
+        position=overlay.position,
+        encoder=encoder.fingerprint,
+        started_from=started_from,
+    )
+
+
+def write(overlay: Overlay, folder: Path) -> dict[str, int]:
+    """Write an overlay and its base as one new base; returns what the manifest counts."""
+    state = overlay.state
+    items = list(state.all())
+    places = [overlay.row_places(item) for item in items]
+    rows = [row for found in places for row in found]
+    _write_items(folder / "items.bin", items)
+    rest = _Rest(tuple(state.position), state.readers, state.shown)
+    (folder / "state.msgpack").write_bytes(msgspec.msgpack.encode(rest))
+    _write_rows(folder / "rows", rows, [len(found) for found in places])
+    _write_text(folder / "text", rows)
+    _write_assets(folder / "assets", _gather(overlay, [place for found in places for place in found.values()]))
+    return {"items": len(items), "rows": len(rows)}
+
+
+def _write_items(path: Path, items: list[Item]) -> None:
+    with path.open("wb") as out:
+        for start in range(0, len(items), FRAME):
+            frame = msgspec.msgpack.encode(items[start : start + FRAME])
+            out.write(_LENGTH.pack(len(frame)))
+            out.write(frame)
+
+
+def _write_rows(folder: Path, rows: list[Row], rows_per_item: list[int]) -> None:
+    folder.mkdir()
+    audiences = Audiences()
+    columns: dict[str, NDArray[Any]] = {
+        "item": np.repeat(np.arange(len(rows_per_item), dtype=np.int32), rows_per_item),
+        "kind": np.fromiter((row.kind for row in rows), np.uint8, len(rows)),
+        "audience": np.fromiter((audiences.number(row.audience) for row in rows), np.int32, len(rows)),
+        "weight": np.fromiter((row.weight for row in rows), np.float32, len(rows)),
+        "first": np.concatenate(([0], np.cumsum(rows_per_item, dtype=np.int64))),
+    }
+    for name, column in columns.items():
+        np.save(folder / f"{name}.npy", column)
+    (folder / "audiences.msgpack").write_bytes(msgspec.msgpack.encode(audiences.labels()))
+    (folder / "anchors.msgpack").write_bytes(msgspec.msgpack.encode([row.anchor for row in rows]))
+
+
+def _write_text(folder: Path, rows: list[Row]) -> None:
+    folder.mkdir()
+    arrays, vocabulary = freeze(tokenize([row.text for row in rows]))
+    for name in _POSTING_ARRAYS:
+        np.save(folder / f"{name}.npy", arrays[name])
+    (folder / "vocabulary.msgpack").write_bytes(msgspec.msgpack.encode(vocabulary))
+
+
+def _write_assets(folder: Path, matrix: HalfArray) -> None:
+    folder.mkdir()
+    np.save(folder / "vectors.npy", matrix)
+    if len(matrix) > EXACT_UP_TO:
+        build_graph(matrix, folder / "graph.usearch")
+
+
+def _gather(overlay: Overlay, places: list[tuple[bool, int]]) -> HalfArray:
+    """The vectors at these places: none is computed again."""
+    in_base = np.fromiter((base for base, _ in places), np.bool_, len(places))
+    numbers = np.fromiter((number for _, number in places), np.int64, len(places))
+    matrix = np.zeros((len(places), overlay.segment.matrix.shape[1]), dtype=np.float16)
+    matrix[in_base] = overlay.base.segment.matrix[numbers[in_base]]
+    matrix[~in_base] = overlay.segment.matrix[numbers[~in_base]]
+    return matrix
+
+
+def open_base(opened: Opened, *, between: Callable[[], None] = lambda: None) -> Base:
+    """Read a snapshot whose checksums have been verified; `between` is called after each frame of items.
+
+    Raises:
+        CorruptSnapshot: the files do not fit together in spite of their checksums.
+    """
+    folder = opened.path
+    try:
+        rest = msgspec.msgpack.decode((folder / "state.msgpack").read_bytes(), type=_Rest)
+        state = State()
+        state.position, state.readers, state.shown = Position(*rest.position), rest.readers, rest.shown
+        audiences = Audiences()
+        labels = msgspec.msgpack.decode((folder / "rows/audiences.msgpack").read_bytes(), type=list[tuple[str, ...]])
+        for label in labels:
+            audiences.number(label)
+        policies, names, ids = Policies(audiences), NameIndex(), []
+        for frame in _read_items(folder / "items.bin"):
+            for item in frame:
+                state.items[item.id] = item
+                ids.append(item.id)
+                policies.append(item)
+                names.add(item)
+            between()
+        segment = _open_segment(folder)
+    except (OSError, ValueError, msgspec.MsgspecError, struct.error) as error:
+        raise CorruptSnapshot(
+            f"Generation {opened.manifest.generation} cannot be read ({type(error).__name__}). "
+            "Build a new one with `instant-recall snapshot --full`."
+        ) from error
+    ordinals = {item: ordinal for ordinal, item in enumerate(ids)}
+    addresses = {item.address: item.id for item in state.items.values() if item.address}
+    return Base(opened.manifest.generation, state, ids, policies, segment, names, ordinals, addresses)
+
+
+def _read_items(path: Path) -> Iterator[list[Item]]:
+    decoder = msgspec.msgpack.Decoder(list[Item])
+    with path.open("rb") as file:
+        while header := file.read(_LENGTH.size):
+            yield decoder.decode(file.read(_LENGTH.unpack(header)[0]))
+
+
+def _open_segment(folder: Path) -> FrozenSegment:
+    columns = {name: np.load(folder / f"rows/{name}.npy") for name in (*_ROW_COLUMNS, "first")}
+    arrays = {name: np.load(folder / f"text/{name}.npy", mmap_mode="r") for name in _POSTING_ARRAYS}
+    vocabulary = msgspec.msgpack.decode((folder / "text/vocabulary.msgpack").read_bytes(), type=dict[str, int])
+    matrix = np.load(folder / "assets/vectors.npy", mmap_mode="r")
+    graph = folder / "assets/graph.usearch"
+    vectors = Vectors(matrix, open_graph(graph, matrix.shape[1]) if graph.exists() else None)
+    anchors = msgspec.msgpack.decode((folder / "rows/anchors.msgpack").read_bytes(), type=list[str])
+    return FrozenSegment(FrozenRows(columns), FrozenPostings(arrays, vocabulary), vectors, columns["first"], anchors)

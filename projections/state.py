@@ -1,0 +1,279 @@
+"""State: the fold of the log into items and readers. Pure: what it holds depends on the events and on nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, get_args
+
+import msgspec
+
+from ..events import types as ev
+from ..events.envelope import OWNER_ONLY, RecordedEvent
+from ..events.position import START, Position
+from .eligibility import OWNER_NAME, Reader
+from .items import Item, KeySource, Part, UseKey
+
+SESSIONS_REMEMBERED: Final = 1_000
+"""Sessions for which the state knows what was shown; the longest untouched is dropped first. A session that comes back
+after a thousand others may be shown a pointer again."""
+
+
+class State:
+    """Items and readers after some position, over an optional older state that is never changed.
+
+    `apply` takes events in the order of the log. Applying one that is at or before `position` changes nothing, so
+    redelivery does no harm.
+    """
+
+    def __init__(self, base: State | None = None) -> None:
+        self.base = base
+        self.items: dict[str, Item] = {}
+        """Items touched since the base."""
+        self.position: Position = base.position if base else START
+        self.readers: dict[str, tuple[str, ...]] = dict(base.readers) if base else {}
+        self.shown: dict[str, dict[str, str]] = {s: dict(i) for s, i in base.shown.items()} if base else {}
+        """By session: item ids that were pushed, with the item's `changed` at that time."""
+
+    def get(self, item: str) -> Item | None:
+        """The item as it is now; None when no event has named it."""
+        found = self.items.get(item)
+        return found if found is not None or self.base is None else self.base.get(item)
+
+    def all(self) -> Iterator[Item]:
+        """Every item, the base's order first, then in order of first mention."""
+        seen = self.base.all() if self.base else iter(())
+        inherited = set()
+        for item in seen:
+            inherited.add(item.id)
+            yield self.items.get(item.id, item)
+        yield from (item for key, item in self.items.items() if key not in inherited)
+
+    def reader(self, name: str) -> Reader:
+        """The reader of that name. One that nobody granted anything has no scopes, and so sees nothing."""
+        return Reader(name) if name == OWNER_NAME else Reader(name, frozenset(self.readers.get(name, ())))
+
+    def apply(self, recorded: RecordedEvent) -> tuple[str, ...]:
+        """Fold one event in; returns the ids of the items it changed."""
+        if recorded.position <= self.position:
+            return ()
+        self.position = recorded.position
+        handler = _HANDLERS.get(type(recorded.event))
+        return handler(self, recorded, recorded.event) if handler else ()
+
+    def edit(self, item: str, kind: ev.ItemKind | None = None, **changes: Any) -> tuple[str, ...]:
+        """Replace fields of an item (a blank one, unrecorded, when it is new). What was forgotten stays as it is."""
+        known = self.get(item) or Item(id=item, kind=kind or _kind_of(item))
+        if known.forgotten:
+            return ()
+        self.items[item] = msgspec.structs.replace(known, **({"kind": kind} if kind else {}), **changes)
+        return (item,)
+
+
+def _kind_of(item: str) -> ev.ItemKind:
+    """The kind that an id promises, for an item that is named before it is recorded."""
+    prefix = item.partition(":")[0]
+    return prefix if prefix in _KINDS else "note"  # type: ignore[return-value]
+
+
+_KINDS: Final = frozenset(get_args(ev.ItemKind))
+
+
+def _ended(recorded: RecordedEvent, said: ev.Millis | None = None) -> ev.Millis:
+    """When something stopped: as said, else when it was reported (a writer's fast clock must not postpone it)."""
+    return min(recorded.occurred_at, recorded.recorded_at) if said is None else said
+
+
+def _key(recorded: RecordedEvent, n: int, phrase: str, source: KeySource) -> UseKey:
+    return UseKey(
+        key=f"{recorded.event_id}/{n}",
+        phrase=phrase,
+        source=source,
+        recorded_at=recorded.occurred_at,
+        audience=recorded.audience,
+    )
+
+
+def _record(state: State, recorded: RecordedEvent, event: ev.AssetRecorded | ev.NoteRecorded) -> tuple[str, ...]:
+    known = state.get(event.item)
+    learned = tuple(k for k in known.keys if k.source not in {"use_when", "stored"}) if known else ()
+    authored = tuple(_key(recorded, n, phrase, "use_when") for n, phrase in enumerate(event.use_when))
+    stored = (_key(recorded, len(authored), event.request, "stored"),) if event.request else ()
+    asset = isinstance(event, ev.AssetRecorded)
+    changed = state.edit(
+        event.item,
+        event.kind if isinstance(event, ev.AssetRecorded) else "note",
+        name=event.name,
+        aliases=event.aliases if asset else (),
+        purpose=event.purpose if asset else "",
+        description=event.description if asset else "",
+        address=event.address,
+        parts=(Part(event.text),) if event.text else (),
+        keys=authored + stored + learned,
+        audience=recorded.audience,
+        recorded_at=recorded.occurred_at,
+        changed=str(recorded.position),
+        digest=event.digest,
+        source_uri=recorded.source.uri,
+        supersedes=event.supersedes,
+        superseded_by=None,
+        valid_from=event.valid_from,
+        valid_until=event.valid_until,
+        reason="",
+    )
+    if changed and event.supersedes and event.supersedes != event.item:
+        changed += state.edit(event.supersedes, superseded_by=event.item, valid_until=_ended(recorded))
+    return changed
+
+
+def _turn(state: State, recorded: RecordedEvent, event: ev.TurnRecorded) -> tuple[str, ...]:
+    item = f"session:{event.session}"
+    known = state.get(item)
+    kept = tuple(p for p in known.parts if p.anchor != f"t{event.turn}") if known else ()
+    first = known is None or known.recorded_at == 0
+    return state.edit(
+        item,
+        "session",
+        name=event.session,
+        project=event.project or (known.project if known else ""),
+        address=item,
+        parts=(*kept, Part(event.text, f"t{event.turn}", event.role)),
+        # A turn for more eyes than the session has must not widen who sees the session.
+        audience=recorded.audience if first or known is None else _narrower(known.audience, recorded.audience),
+        recorded_at=recorded.occurred_at,
+        # Not at every turn: a session that goes on is not news to somebody who was pointed at it.
+        changed=known.changed if known and known.changed else str(recorded.position),
+        source_uri=recorded.source.uri,
+    )
+
+
+def _narrower(known: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+    """Labels that both have; the owner alone when they share none."""
+    return known if known == new else tuple(label for label in known if label in new) or OWNER_ONLY
+
+
+def _session_closed(state: State, recorded: RecordedEvent, event: ev.SessionClosed) -> tuple[str, ...]:
+    item = f"session:{event.session}"
+    known = state.get(item)
+    changed = state.edit(
+        item,
+        "session",
+        name=event.session,
+        purpose=event.outcome,
+        project=event.project or (known.project if known else ""),
+        address=item,
+        audience=_narrower(known.audience, recorded.audience) if known and known.recorded_at else recorded.audience,
+        recorded_at=recorded.occurred_at,
+        changed=str(recorded.position),
+    )
+    asked = (
+        [p.text for p in known.parts if p.role == "owner" and len(p.text.split()) >= _WORDS_OF_A_NEED] if known else []
+    )
+    for helped in event.helped:
+        for n, phrase in enumerate(asked):
+            changed += _add_key(state, helped, _key(recorded, n, phrase, "session"))
+    return tuple(dict.fromkeys(changed))
+
+
+_WORDS_OF_A_NEED: Final = 4
+"""Shorter turns ("tapped", "yes do that") say nothing about what something is for."""
+
+
+def _add_key(state: State, item: str, key: UseKey) -> tuple[str, ...]:
+    known = state.get(item)
+    keys = known.keys if known else ()
+    if any(k.phrase == key.phrase and k.negative == key.negative and k.audience == key.audience for k in keys):
+        return ()
+    return state.edit(item, keys=(*keys, key))
+
+
+def _key_added(state: State, recorded: RecordedEvent, event: ev.KeyAdded) -> tuple[str, ...]:
+    key = _key(recorded, 0, event.phrase, "owner")
+    return _add_key(state, event.item, msgspec.structs.replace(key, negative=event.negative))
+
+
+def _key_removed(state: State, _recorded: RecordedEvent, event: ev.KeyRemoved) -> tuple[str, ...]:
+    known = state.get(event.item)
+    if known is None:
+        return ()
+    return state.edit(event.item, keys=tuple(k for k in known.keys if k.key != event.key))
+
+
+def _corrected(state: State, recorded: RecordedEvent, event: ev.OwnershipCorrected) -> tuple[str, ...]:
+    changed: tuple[str, ...] = ()
+    for n, phrase in enumerate(filter(None, (event.request, event.said))):
+        changed += _add_key(state, event.item, _key(recorded, n, phrase, "correction"))
+    return changed[:1]
+
+
+def _superseded(state: State, recorded: RecordedEvent, event: ev.ItemSuperseded) -> tuple[str, ...]:
+    changed = state.edit(
+        event.item, superseded_by=event.by, valid_until=_ended(recorded), reason=event.reason or "replaced"
+    )
+    if changed and event.by and event.by != event.item:
+        changed += state.edit(event.by, supersedes=event.item)
+    return changed
+
+
+def _closed(state: State, recorded: RecordedEvent, event: ev.ItemClosed) -> tuple[str, ...]:
+    return state.edit(event.item, valid_until=_ended(recorded, event.closed_at), reason=event.reason or "closed")
+
+
+def _flag(field: str, value: bool) -> Callable[[State, RecordedEvent, Any], tuple[str, ...]]:
+    def handler(state: State, _recorded: RecordedEvent, event: Any) -> tuple[str, ...]:
+        return state.edit(event.item, **{field: value})
+
+    return handler
+
+
+def _granted(state: State, _recorded: RecordedEvent, event: ev.ReaderGranted) -> tuple[str, ...]:
+    state.readers[event.reader] = event.scopes
+    return ()
+
+
+def _revoked(state: State, _recorded: RecordedEvent, event: ev.ReaderRevoked) -> tuple[str, ...]:
+    state.readers.pop(event.reader, None)
+    return ()
+
+
+def _pushed(state: State, _recorded: RecordedEvent, event: ev.PushServed) -> tuple[str, ...]:
+    if event.session and event.items:
+        shown = state.shown.pop(event.session, {})
+        state.shown[event.session] = shown | dict(zip(event.items, event.seen, strict=False))
+        if len(state.shown) > SESSIONS_REMEMBERED:
+            del state.shown[next(iter(state.shown))]
+    return ()
+
+
+def _context_reset(state: State, _recorded: RecordedEvent, event: ev.ContextReset) -> tuple[str, ...]:
+    state.shown.pop(event.session, None)
+    return ()
+
+
+def _forgotten(state: State, _recorded: RecordedEvent, event: ev.ItemForgotten) -> tuple[str, ...]:
+    known = state.get(event.item)
+    state.items[event.item] = Item(
+        id=event.item, kind=known.kind if known else _kind_of(event.item), audience=OWNER_ONLY, forgotten=True
+    )
+    return (event.item,)
+
+
+_HANDLERS: Final[dict[type[ev.Event], Callable[[State, RecordedEvent, Any], tuple[str, ...]]]] = {
+    ev.AssetRecorded: _record,
+    ev.NoteRecorded: _record,
+    ev.TurnRecorded: _turn,
+    ev.SessionClosed: _session_closed,
+    ev.KeyAdded: _key_added,
+    ev.KeyRemoved: _key_removed,
+    ev.OwnershipCorrected: _corrected,
+    ev.ItemSuperseded: _superseded,
+    ev.ItemClosed: _closed,
+    ev.ItemMuted: _flag("muted", True),
+    ev.ItemUnmuted: _flag("muted", False),
+    ev.ItemQuarantined: _flag("quarantined", True),
+    ev.ItemReleased: _flag("quarantined", False),
+    ev.ReaderGranted: _granted,
+    ev.ReaderRevoked: _revoked,
+    ev.PushServed: _pushed,
+    ev.ContextReset: _context_reset,
+    ev.ItemForgotten: _forgotten,
+}

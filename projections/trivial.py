@@ -1,0 +1,25 @@
+"""Turns that ask for nothing: no push, whatever their words may resemble."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_WORDS: Final = frozenset(
+    """
+    ok okay k kk fine great good nice cool perfect super thanks thank thx ty you very much lot yes yep yeah yup no nope
+    nah sure right exactly please continue go on ahead next proceed do it that done again stop wait hm hmm hi hello hey
+    morning good bye lol wow a the all well so and then just looks lgtm correct agreed merci danke bitte ja nein gracias
+    sí si oui non vale weiter cheers
+    """.split()
+)
+_MOST_WORDS: Final = 5
+_SLASH_COMMAND = re.compile(r"/[\w:-]+(\s|$)")
+
+
+def is_trivial(request: str) -> bool:
+    """Whether a turn is a bare "ok", "thanks", "continue" or the like, a slash command, or has no letter or digit."""
+    if _SLASH_COMMAND.match(request.strip()):
+        return True
+    words = re.findall(r"\w+", request.casefold())
+    return not words or (len(words) <= _MOST_WORDS and all(word in _WORDS for word in words))
