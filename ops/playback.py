@@ -1,0 +1,147 @@
+"""A world played back: its rows become events, fed in time order into a log that the product's own service reads.
+
+The log's clock is the world's, so every answer rests on what was known at its moment and on nothing later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..api.messages import PushRequest
+from ..api.service import Service
+from ..events.envelope import OWNER_ONLY, EventDraft, draft
+from ..events.memory_log import MemoryEventLog
+from ..events.types import (
+    AssetRecorded,
+    Event,
+    ItemClosed,
+    ItemMuted,
+    ItemQuarantined,
+    ItemReleased,
+    ItemSuperseded,
+    ItemUnmuted,
+    Millis,
+    NoteRecorded,
+    OwnershipCorrected,
+    ReaderGranted,
+    SessionClosed,
+    TurnRecorded,
+)
+from ..projections.encoder import Encoder
+from .worlds import Asset, Case, Correction, Note, Policy, Session, World, millis
+
+
+class Playback:
+    """A world up to a moment, and the service that answers from it."""
+
+    def __init__(self, world: World, encoder: Encoder) -> None:
+        self._sessions = {session.id for session in world.sessions}
+        self._waiting = timeline(world)
+        self._fed = 0
+        self._now: Millis = 0
+        self._log = MemoryEventLog(clock=lambda: self._now)
+        self.service = Service(self._log, encoder, clock=lambda: self._now)
+
+    def feed_until(self, at: Millis) -> None:
+        """Put everything that had happened at `at` into the log. Time never runs back."""
+        while self._fed < len(self._waiting) and self._waiting[self._fed].occurred_at <= at:
+            next_up = self._waiting[self._fed]
+            self._now = next_up.occurred_at
+            self._log.append([next_up])
+            self._fed += 1
+        self._now = max(self._now, at)
+
+    def world_id(self, item: str) -> str:
+        """The world's own id of one of the product's items."""
+        bare = item.removeprefix("session:")
+        return bare if bare in self._sessions else item
+
+    def close(self) -> None:
+        """Let the service go."""
+        self.service.close()
+
+
+def request_of(case: Case) -> PushRequest:
+    """What the product is told of a case: what was typed, by whom, and the chat just before it. Never the answer."""
+    return PushRequest(request=case.request, reader=case.reader, recent=(case.context,) if case.context else ())
+
+
+def timeline(world: World) -> list[EventDraft]:
+    """All of a world's rows but its cases as events, in the order in which they happened."""
+    sessions = {session.id for session in world.sessions}
+    drafts = [_asset(row) for row in world.assets]
+    drafts += [_note(row) for row in world.notes]
+    drafts += [event for row in world.sessions for event in _session(row, sessions)]
+    drafts += [_correction(row, sessions) for row in world.corrections]
+    drafts += [_policy(row, sessions) for row in world.policy]
+    # The sort is stable: within one moment things are stored, then corrected, then muted.
+    return sorted(drafts, key=lambda made: made.occurred_at)
+
+
+def _product_id(item: str, sessions: set[str]) -> str:
+    return f"session:{item}" if item in sessions else item
+
+
+def _asset(row: Asset) -> EventDraft:
+    event = AssetRecorded(
+        item=row.id,
+        kind=row.kind,
+        name=row.name,
+        aliases=row.aliases,
+        description=row.description,
+        address=row.location,
+        use_when=row.use_when,
+        request=row.stored_during or "",
+        supersedes=row.supersedes,
+    )
+    return _draft(event, millis(row.stored_at), row.audience)
+
+
+def _note(row: Note) -> EventDraft:
+    anchor = row.heading.rpartition(">")[2].strip().lower().replace(" ", "-")
+    event = NoteRecorded(item=row.id, name=row.heading, text=row.text, address=f"{row.path}#{anchor}")
+    return _draft(event, millis(row.written_at), row.audience)
+
+
+def _session(row: Session, sessions: set[str]) -> Iterator[EventDraft]:
+    for number, turn in enumerate(row.turns, 1):
+        said = TurnRecorded(session=row.id, turn=number, role=turn.role, text=turn.text, project=row.project)
+        yield _draft(said, millis(turn.at), row.audience)
+    closed = SessionClosed(
+        session=row.id,
+        project=row.project,
+        used=tuple(_product_id(item, sessions) for item in row.used),
+        helped=tuple(_product_id(item, sessions) for item in row.helped),
+        outcome=row.outcome,
+    )
+    yield _draft(closed, max(millis(turn.at) for turn in row.turns), row.audience)
+
+
+def _correction(row: Correction, sessions: set[str]) -> EventDraft:
+    event = OwnershipCorrected(item=_product_id(row.item, sessions), request=row.request, said=row.said)
+    return _draft(event, millis(row.at))
+
+
+def _policy(row: Policy, sessions: set[str]) -> EventDraft:
+    item = _product_id(row.item or "", sessions)
+    event: Event
+    match row.action:
+        case "grant":
+            event = ReaderGranted(reader=f"sub:{row.reader}", scopes=row.scope, reason=row.reason)
+        case "mute":
+            event = ItemMuted(item=item, reason=row.reason)
+        case "unmute":
+            event = ItemUnmuted(item=item)
+        case "quarantine":
+            event = ItemQuarantined(item=item, reason=row.reason)
+        case "release":
+            event = ItemReleased(item=item)
+        case "retire":
+            event = ItemClosed(item=item, reason=row.reason)
+        case "supersede":
+            event = ItemSuperseded(item=item, reason=row.reason)
+    return _draft(event, millis(row.at))
+
+
+def _draft(event: Event, at: Millis, audience: tuple[str, ...] = OWNER_ONLY) -> EventDraft:
+    return draft(event, occurred_at=at, audience=audience)
