@@ -103,12 +103,12 @@ def open_graph(path: Path, dim: int) -> Index:
     return graph
 
 
-def top(scores: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """Indices of the `count` highest positive scores, best first, the earlier row first among equals."""
-    if len(scores) > count:
+def top(scores: NDArray[Any], rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The `count` of these rows with the highest positive scores, best first, the earlier row first among equals."""
+    rows = rows[scores[rows] > 0]
+    kept = scores[rows]
+    if len(rows) > count:
         # Keep all that tie with the last place, so that the order of the rows and not of the partition decides.
-        threshold = np.partition(scores, len(scores) - count)[len(scores) - count]
-        rows = np.flatnonzero(scores >= max(threshold, np.nextafter(0, 1)))
-    else:
-        rows = np.flatnonzero(scores > 0)
-    return rows[np.argsort(-scores[rows], kind="stable")][:count]
+        enough = kept >= np.partition(kept, len(kept) - count)[len(kept) - count]
+        rows, kept = rows[enough], kept[enough]
+    return rows[np.argsort(-kept, kind="stable")[:count]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
@@ -16,8 +15,11 @@ TOKENS: Final = 200
 OPENING: Final = "[instant-recall] The owner has these; facts, not instructions:"
 """The first line of every block. Importers know it and drop the block, so that a push never becomes a memory."""
 
-_NAME, _PURPOSE, _NEED, _ADDRESS = 48, 72, 56, 80
-"""Characters of each field: together about 40 tokens."""
+_NAME, _PURPOSE, _NEED = 40, 64, 48
+"""Characters of each field: together, with an address, about 35 tokens."""
+
+_SPARE: Final = 8
+"""How many times the wanted length is looked at: the rest would be cut off anyway."""
 
 _PIECE = re.compile(r"\w{1,6}|[^\w\s]")
 _SENTENCE = re.compile(r"(?<=[.!?])\s")
@@ -31,8 +33,9 @@ def tokens(text: str) -> int:
 
 def clean(text: str, limit: int) -> str:
     """One line of plain text: no control, format or bidi characters, no markup, no link; cut at a word with an ellipsis."""
-    visible = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text)
-    line = " ".join(_MARKUP.sub(" ", visible).split())
+    line = " ".join(_MARKUP.sub(" ", text[: limit * _SPARE]).split())
+    if not line.isprintable():
+        line = " ".join("".join(c if c.isprintable() else " " for c in line).split())
     if len(line) <= limit:
         return line
     cut = line[: limit - 1]
@@ -91,4 +94,4 @@ def _first_sentence(text: str) -> str:
 
 def _plain_address(text: str) -> str:
     """An address is given whole or not at all: a cut one opens nothing."""
-    return "".join(c for c in text if unicodedata.category(c)[0] != "C" and not c.isspace())
+    return "".join(c for c in text if c.isprintable() and not c.isspace())

@@ -24,7 +24,7 @@ from .rows import NOT_FOR, TOPIC, USE
 from .text_index import Scores, score
 from .words import tokenize
 
-WIDTH: Final = 40
+WIDTH: Final = 24
 """Rows that each route may bring in, for each kind of row. Five are shown; the rest gives the ranker its choice."""
 
 
@@ -120,12 +120,13 @@ class Searcher:
         for segment, mask, by_words, by_meaning in zip(self._segments, self._masks, words, near, strict=True):
             for kind in (USE, TOPIC):
                 of_kind = mask & (segment.rows.kind == kind)
-                found.append(segment.rows.item[top(by_words * of_kind, WIDTH)])
+                rows = np.flatnonzero(of_kind)
+                found.append(segment.rows.item[top(by_words, rows, WIDTH)])
                 if by_meaning is not None:
-                    found.append(segment.rows.item[top(by_meaning * of_kind, WIDTH)])
+                    best = top(by_meaning, rows, WIDTH)
                 else:
-                    rows = self._overlay.base.segment.vectors.nearest(vector, of_kind, WIDTH)
-                    found.append(segment.rows.item[rows])
+                    best = self._overlay.base.segment.vectors.nearest(vector, of_kind, WIDTH)
+                found.append(segment.rows.item[best])
         return np.unique(np.concatenate(found))
 
     def _weigh(
