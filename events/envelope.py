@@ -48,7 +48,7 @@ class EventDraft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnreadableEvent(Event, frozen=True, tag="unreadable"):
-    """Stands for a stored event that this version cannot read. Projections skip it; the stored bytes stay as they are."""
+    """Stands for a stored event that this version cannot read. Projections skip it; the stored bytes stay."""
 
     stored_type: str
     stored_version: int

@@ -11,6 +11,9 @@ from .position import Position
 MAX_BATCH = 5_000
 """Events in one append. It bounds how long one atomic call can keep the server from answering others (about 50 ms)."""
 
+MAX_BATCH_BYTES = 32 << 20
+"""Bytes in one append, for the same reason: they are written and synced before the call returns."""
+
 
 class Appended(NamedTuple):
     """What became of one draft: its position, and whether its event id was there already."""
@@ -38,14 +41,16 @@ class EventLog(Protocol):
         """Store the drafts durably as one atomic step; one result each, in order.
 
         Raises:
-            InvalidEvent: a draft cannot be encoded, or there are more than MAX_BATCH of them. Nothing was stored.
+            InvalidEvent: a draft cannot be stored, or they are over MAX_BATCH or MAX_BATCH_BYTES. Nothing was stored.
             LogFull: the server refused the write. Nothing was stored.
             LogUnavailable: the server cannot be reached; try again with the same drafts.
         """
         ...
 
     def read(self, after: Position, limit: int = 1_000) -> list[RecordedEvent]:
-        """Up to `limit` events behind `after`, in order, in one round trip. Empty at the tail.
+        """Up to `limit` events behind `after`, in order, in one round trip. Fewer than `limit` only at the tail.
+
+        Very large pages (over 5,000 events, or tens of megabytes of text) take several round trips.
 
         An event that cannot be read comes back as UnreadableEvent at its position; it never hides those behind it.
 
@@ -55,7 +60,7 @@ class EventLog(Protocol):
         ...
 
     def last_position(self) -> Position:
-        """The position of the last event; START for an empty log."""
+        """The position of the last event ever appended, even if it was archived since; START if there was none."""
         ...
 
     def erase_payload(self, event_id: str) -> bool:

@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from .errors import RecallError
 
+LARGEST = (1 << 64) - 1
+"""The largest number in a position; servers keep both in 64 bits without a sign."""
+
 
 class Position(NamedTuple):
     """The place of an event in the log: server milliseconds and a sequence number within them.
@@ -17,6 +20,7 @@ class Position(NamedTuple):
     seq: int
 
     def __str__(self) -> str:
+        """The form that `parse` reads."""
         return f"{self.ms}-{self.seq}"
 
     @classmethod
@@ -24,12 +28,18 @@ class Position(NamedTuple):
         """Read `ms-seq`, the form that Redis and every message of the API uses.
 
         Raises:
-            RecallError: the text is not two whole numbers joined by a dash.
+            RecallError: the text is not two whole numbers of at most 64 bits joined by a dash.
         """
         ms, dash, seq = text.partition("-")
-        if not (dash and ms.isascii() and ms.isdigit() and seq.isascii() and seq.isdigit()):
-            raise RecallError(f"{text!r:.60} is not a position. Give it as milliseconds-sequence, as in 1767225600000-0.")
+        if not (dash and _is_number(ms) and _is_number(seq)):
+            raise RecallError(
+                f"{text!r:.60} is not a position. Give it as milliseconds-sequence, as in 1767225600000-0."
+            )
         return cls(int(ms), int(seq))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST)) and int(text) <= LARGEST
 
 
 START = Position(0, 0)

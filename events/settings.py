@@ -42,14 +42,16 @@ class Settings:
 
     @classmethod
     def from_env(cls, home: str | Path | None = None, env: Mapping[str, str] = os.environ) -> Settings:
-        """Read INSTANT_RECALL_HOME, REDIS_URL, INSTANT_RECALL_OWNER and INSTANT_RECALL_ENCODER; `home` wins over its variable.
+        """Read INSTANT_RECALL_HOME (over which `home` wins), _OWNER and _ENCODER, and REDIS_URL.
 
         Raises:
             RecallError: a variable has a value that cannot be used; the message names the variable.
         """
         owner = env.get("INSTANT_RECALL_OWNER", "") or "owner"
         if not owner.isprintable() or any(c in owner for c in "{}:/") or len(owner.encode()) > 64:
-            raise RecallError("INSTANT_RECALL_OWNER may not hold {, }, : or / and has at most 64 bytes. Choose another.")
+            raise RecallError(
+                "INSTANT_RECALL_OWNER may not hold {, }, : or / and has at most 64 bytes. Choose another."
+            )
         chosen = home or env.get("INSTANT_RECALL_HOME", "") or default_home(env)
         return cls(
             home=Path(chosen).expanduser().absolute(),
@@ -89,10 +91,12 @@ class Settings:
         if len(os.fsencode(wanted)) <= SOCKET_PATH_LIMIT:
             return wanted
         digest = hashlib.sha256(os.fsencode(self.home)).hexdigest()[:16]
-        runtime = os.environ.get("XDG_RUNTIME_DIR", "") or f"/tmp/instant-recall-{os.getuid()}"  # noqa: S108 - checked in private_dir
-        short = Path(runtime) / f"ir-{digest}" / name
+        runtime = os.environ.get("XDG_RUNTIME_DIR", "") or "/tmp"  # noqa: S108 - the folder in it is checked by private_dir
+        short = Path(runtime) / f"instant-recall-{os.getuid()}-{digest}" / name
         if len(os.fsencode(short)) > SOCKET_PATH_LIMIT:
-            raise RecallError(f"The socket path {short} is over {SOCKET_PATH_LIMIT} bytes. Set XDG_RUNTIME_DIR to a shorter folder.")
+            raise RecallError(
+                f"The socket path {short} is over {SOCKET_PATH_LIMIT} bytes. Set XDG_RUNTIME_DIR to a shorter folder."
+            )
         return short
 
 

@@ -40,7 +40,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 # --- writes -----------------------------------------------------------------------------------------------------------
 
 
-class AssetRecorded(Event, tag="asset_recorded"):
+class AssetRecorded(Event, frozen=True, tag="asset_recorded"):
     """The owner has a skill, tool, machine, decision, approach or document; recording the id again replaces it."""
 
     version: ClassVar[int] = 2
@@ -68,7 +68,7 @@ class AssetRecorded(Event, tag="asset_recorded"):
     """Hash of the source, by which an importer sees that nothing changed."""
 
 
-class NoteRecorded(Event, tag="note_recorded"):
+class NoteRecorded(Event, frozen=True, tag="note_recorded"):
     """A note, or one section of a document; recording the id again replaces it."""
 
     forgettable: ClassVar[tuple[str, ...]] = ("name", "text", "address", "use_when", "request")
@@ -86,7 +86,7 @@ class NoteRecorded(Event, tag="note_recorded"):
     digest: str = ""
 
 
-class TurnRecorded(Event, tag="turn_recorded"):
+class TurnRecorded(Event, frozen=True, tag="turn_recorded"):
     """One turn of a session was said. The item is `session:<id>`; the turn's address is `session:<id>#t<turn>`."""
 
     forgettable: ClassVar[tuple[str, ...]] = ("text",)
@@ -102,7 +102,7 @@ class TurnRecorded(Event, tag="turn_recorded"):
         return (f"session:{self.session}",)
 
 
-class SessionClosed(Event, tag="session_closed"):
+class SessionClosed(Event, frozen=True, tag="session_closed"):
     """A session ended: what was opened in it, what clearly helped, and how it came out."""
 
     forgettable: ClassVar[tuple[str, ...]] = ("outcome",)
@@ -118,8 +118,8 @@ class SessionClosed(Event, tag="session_closed"):
         return (f"session:{self.session}", *self.used, *self.helped)
 
 
-class KeyAdded(Event, tag="key_added"):
-    """The owner said that an item helps in a situation (or, negative, that it does not). The key's id is the event's."""
+class KeyAdded(Event, frozen=True, tag="key_added"):
+    """The owner said that an item helps (negative: does not help) in a situation. The key's id is the event's."""
 
     forgettable: ClassVar[tuple[str, ...]] = ("phrase",)
 
@@ -128,7 +128,7 @@ class KeyAdded(Event, tag="key_added"):
     negative: bool = False
 
 
-class KeyRemoved(Event, tag="key_removed"):
+class KeyRemoved(Event, frozen=True, tag="key_removed"):
     """A use key was taken away. `key` is the key's id as `keys` shows it."""
 
     item: str
@@ -138,7 +138,7 @@ class KeyRemoved(Event, tag="key_removed"):
 # --- corrections ------------------------------------------------------------------------------------------------------
 
 
-class OwnershipCorrected(Event, tag="ownership_corrected"):
+class OwnershipCorrected(Event, frozen=True, tag="ownership_corrected"):
     """The agent missed something the owner has; the request that missed becomes a use key of the item at once."""
 
     forgettable: ClassVar[tuple[str, ...]] = ("request", "said")
@@ -148,7 +148,7 @@ class OwnershipCorrected(Event, tag="ownership_corrected"):
     said: str = ""
 
 
-class ItemSuperseded(Event, tag="item_superseded"):
+class ItemSuperseded(Event, frozen=True, tag="item_superseded"):
     """An item was replaced, by `by` when that is known; it is closed from then on and stays in its version chain."""
 
     forgettable: ClassVar[tuple[str, ...]] = ("reason",)
@@ -158,7 +158,7 @@ class ItemSuperseded(Event, tag="item_superseded"):
     reason: str = ""
 
 
-class ItemClosed(Event, tag="item_closed"):
+class ItemClosed(Event, frozen=True, tag="item_closed"):
     """An item stopped being true or being there, at `closed_at` (when the event occurred, if not said)."""
 
     forgettable: ClassVar[tuple[str, ...]] = ("reason",)
@@ -168,7 +168,7 @@ class ItemClosed(Event, tag="item_closed"):
     reason: str = ""
 
 
-class ItemMuted(Event, tag="item_muted"):
+class ItemMuted(Event, frozen=True, tag="item_muted"):
     """The owner asked not to be told about an item."""
 
     forgettable: ClassVar[tuple[str, ...]] = ("reason",)
@@ -177,13 +177,13 @@ class ItemMuted(Event, tag="item_muted"):
     reason: str = ""
 
 
-class ItemUnmuted(Event, tag="item_unmuted"):
+class ItemUnmuted(Event, frozen=True, tag="item_unmuted"):
     """The owner wants to hear of a muted item again."""
 
     item: str
 
 
-class ItemQuarantined(Event, tag="item_quarantined"):
+class ItemQuarantined(Event, frozen=True, tag="item_quarantined"):
     """An item is held back until the owner has looked at it."""
 
     forgettable: ClassVar[tuple[str, ...]] = ("reason",)
@@ -192,13 +192,13 @@ class ItemQuarantined(Event, tag="item_quarantined"):
     reason: str = ""
 
 
-class ItemReleased(Event, tag="item_released"):
+class ItemReleased(Event, frozen=True, tag="item_released"):
     """The owner looked at a quarantined item and let it go."""
 
     item: str
 
 
-class ReaderGranted(Event, tag="reader_granted"):
+class ReaderGranted(Event, frozen=True, tag="reader_granted"):
     """A reader (a sub-agent, a tool) may see items whose audience meets these scopes; replaces an earlier grant."""
 
     forgettable: ClassVar[tuple[str, ...]] = ("reason",)
@@ -208,13 +208,13 @@ class ReaderGranted(Event, tag="reader_granted"):
     reason: str = ""
 
 
-class ReaderRevoked(Event, tag="reader_revoked"):
+class ReaderRevoked(Event, frozen=True, tag="reader_revoked"):
     """A reader may see nothing any more."""
 
     reader: str
 
 
-class PointerRejected(Event, tag="pointer_rejected"):
+class PointerRejected(Event, frozen=True, tag="pointer_rejected"):
     """A pushed pointer was of no use for a request."""
 
     forgettable: ClassVar[tuple[str, ...]] = ("request",)
@@ -227,8 +227,8 @@ class PointerRejected(Event, tag="pointer_rejected"):
 # --- accesses ---------------------------------------------------------------------------------------------------------
 
 
-class PushServed(Event, tag="push_served"):
-    """A push was answered; `items` are the pointers in order, `seen` the content position of each (see Item.changed)."""
+class PushServed(Event, frozen=True, tag="push_served"):
+    """A push was answered; `items` are the pointers in order, `seen` is each one's content position (Item.changed)."""
 
     forgettable: ClassVar[tuple[str, ...]] = ("request",)
 
@@ -245,7 +245,7 @@ class PushServed(Event, tag="push_served"):
         return self.items
 
 
-class SearchServed(Event, tag="search_served"):
+class SearchServed(Event, frozen=True, tag="search_served"):
     """A search was answered."""
 
     forgettable: ClassVar[tuple[str, ...]] = ("request",)
@@ -260,7 +260,7 @@ class SearchServed(Event, tag="search_served"):
         return self.items
 
 
-class ItemOpened(Event, tag="item_opened"):
+class ItemOpened(Event, frozen=True, tag="item_opened"):
     """A reader opened an item at an address."""
 
     item: str
@@ -269,14 +269,14 @@ class ItemOpened(Event, tag="item_opened"):
     anchor: str = ""
 
 
-class ItemHelped(Event, tag="item_helped"):
+class ItemHelped(Event, frozen=True, tag="item_helped"):
     """An item clearly helped in a session."""
 
     item: str
     session: str = ""
 
 
-class ContextReset(Event, tag="context_reset"):
+class ContextReset(Event, frozen=True, tag="context_reset"):
     """A session's context was cleared or compacted: what was pushed before is no longer in front of the model."""
 
     session: str
@@ -285,14 +285,14 @@ class ContextReset(Event, tag="context_reset"):
 # --- life -------------------------------------------------------------------------------------------------------------
 
 
-class ItemForgotten(Event, tag="item_forgotten"):
-    """The owner wants an item gone. A tombstone: it holds the id and a reason code, never content, and stays for ever."""
+class ItemForgotten(Event, frozen=True, tag="item_forgotten"):
+    """The owner wants an item gone. A tombstone: it holds the id and a reason code, never content, and stays."""
 
     item: str
     code: str = "owner_request"
 
 
-class ErasureCompleted(Event, tag="erasure_completed"):
+class ErasureCompleted(Event, frozen=True, tag="erasure_completed"):
     """The bytes of a forgotten item were removed; `places` were cleaned, `unreachable` could not be."""
 
     item: str
@@ -300,14 +300,14 @@ class ErasureCompleted(Event, tag="erasure_completed"):
     unreachable: tuple[str, ...] = ()
 
 
-class SnapshotPublished(Event, tag="snapshot_published"):
+class SnapshotPublished(Event, frozen=True, tag="snapshot_published"):
     """A generation became current; it holds every event up to `through`."""
 
     generation: int
     through: str
 
 
-class LogArchived(Event, tag="log_archived"):
+class LogArchived(Event, frozen=True, tag="log_archived"):
     """A segment of the log was moved to a file."""
 
     segment: str

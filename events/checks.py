@@ -1,0 +1,103 @@
+"""What a draft must be before it may enter a log: the rules that its types alone cannot say."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from .envelope import EventDraft
+from .errors import InvalidEvent
+from .types import EVENT_TYPES, Event
+
+MAX_ID_BYTES = 512
+"""Bytes of an item's id, and of every other id: they are keys of maps, and are repeated in later events."""
+
+MAX_LABEL_BYTES = 4_096
+"""Bytes of any other text that stays in the stream for ever (a URI, an anchor, a project). Free text is payload."""
+
+EARLIEST, LATEST = -62_135_596_800_000, 253_402_300_799_999
+"""The years 1 to 9999 in milliseconds: what every date library can show, so no later reader fails on one."""
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_ID_FIELDS = frozenset(("item", "items", "used", "helped", "supersedes", "by", "key", "session", "reader", "scopes"))
+_TIME_FIELDS = frozenset(("valid_from", "valid_until", "closed_at"))
+_INT64 = range(-(1 << 63), 1 << 63)
+
+fields_of = functools.cache(msgspec.structs.fields)
+"""What msgspec knows about the fields of an event class; kept, since it takes tens of microseconds to find out."""
+
+
+def check(draft: EventDraft) -> None:
+    """Refuse a draft that would be stored but be of no use, or harmful, ever after.
+
+    Types are not checked here: the codec does that by reading back what it wrote.
+
+    Raises:
+        InvalidEvent: the message names the field.
+    """
+    if not isinstance(draft.event_id, str) or not _UUID.fullmatch(draft.event_id):
+        raise InvalidEvent(
+            f"event_id {draft.event_id!r:.60} is not a UUID in lower case. Make one with new_event_id()."
+        )
+    _check_time("occurred_at", draft.occurred_at)
+    for label in draft.audience:
+        _check_text("audience", label, MAX_ID_BYTES, may_be_empty=False)
+    _check_text("actor.name", draft.actor.name, MAX_LABEL_BYTES)
+    for name in draft.source.__struct_fields__:
+        _check_text(f"source.{name}", getattr(draft.source, name), MAX_LABEL_BYTES)
+    _check_event(draft.event)
+
+
+def event_class(event: Event) -> type[Event]:
+    """The registered class of an event.
+
+    Raises:
+        InvalidEvent: it is not one of EVENT_TYPES, so it could never be read back.
+    """
+    cls = type(event)
+    if not isinstance(event, Event) or EVENT_TYPES.get(cls.type_name()) is not cls:
+        raise InvalidEvent(f"{cls.__name__} is not an event type that can be stored. Use one of events/types.py.")
+    return cls
+
+
+def _check_event(event: Event) -> None:
+    cls = type(event)
+    for field in fields_of(cls):
+        if field.name in cls.forgettable:
+            continue
+        value = getattr(event, field.name)
+        if isinstance(value, int) and value not in _INT64:
+            raise InvalidEvent(f"{field.name} is {value}, which needs over 64 bits. Give a smaller number.")
+        if field.name in _TIME_FIELDS and value is not None:
+            _check_time(field.name, value)
+        limit = MAX_ID_BYTES if field.name in _ID_FIELDS else MAX_LABEL_BYTES
+        in_a_list = isinstance(value, tuple)
+        for text in _texts(value):
+            _check_text(field.name, text, limit, may_be_empty=not (field.required or in_a_list))
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Iterable):
+        yield from (part for part in value if isinstance(part, str))
+
+
+def _check_text(name: str, text: str, limit: int, *, may_be_empty: bool = True) -> None:
+    if not text and not may_be_empty:
+        raise InvalidEvent(f"{name} is empty. Give it a value.")
+    if len(text.encode()) > limit:
+        raise InvalidEvent(
+            f"{name} has over {limit} bytes. Shorten it; free text belongs in a field that can be forgotten."
+        )
+    if _CONTROL.search(text):
+        raise InvalidEvent(f"{name} {text!r:.60} holds a control character. Remove it.")
+
+
+def _check_time(name: str, at: int) -> None:
+    if not EARLIEST <= at <= LATEST:
+        raise InvalidEvent(f"{name} is {at}, which is no date. Give milliseconds since 1970-01-01 UTC.")

@@ -1,0 +1,106 @@
+"""How processes reach the event log: the embedded server's socket, or the server that REDIS_URL names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import redis
+import structlog
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from .errors import LogUnavailable, RecallError
+from .redis_log import RedisEventLog, driver_errors, place
+from .settings import Settings
+
+CONNECT_SECONDS = 2.0
+"""For making a connection."""
+
+ANSWER_SECONDS = 2.0
+"""For one answer. A large batch on a slow disk takes tenths of a second; a server that needs longer is in trouble."""
+
+OLDEST_SERVER = (7, 0)
+"""Redis 7.0 is in Debian 12; before it, streams and scripts behave otherwise. Valkey says 7.2."""
+
+_log = structlog.get_logger()
+
+
+def connect(settings: Settings) -> redis.Redis:
+    """A client for the server that keeps the log. Does no I/O yet; close it when done.
+
+    It does not retry by itself: RedisEventLog knows which calls may be repeated.
+
+    Raises:
+        RecallError: REDIS_URL is not a URL of a Redis server.
+    """
+    options: dict[str, Any] = {
+        "socket_timeout": ANSWER_SECONDS,
+        "socket_connect_timeout": CONNECT_SECONDS,
+        "retry": Retry(NoBackoff(), 0),
+    }
+    if not settings.redis_url:
+        return redis.Redis(unix_socket_path=str(settings.server_socket), **options)
+    try:
+        return redis.Redis.from_url(settings.redis_url, **options)
+    except ValueError as error:
+        raise RecallError(
+            f"REDIS_URL cannot be used: {error} Give it as redis://HOST:PORT/0 or unix:///PATH."
+        ) from error
+
+
+def open_log(settings: Settings, recover: Callable[[], object] | None = None) -> RedisEventLog:
+    """The owner's event log, on a server known to be new enough.
+
+    Args:
+        settings: which server, which owner.
+        recover: called once when the connection fails (start the embedded server), then the call is tried again.
+
+    Raises:
+        LogUnavailable: the server cannot be reached or is too old.
+    """
+    client = connect(settings)
+    try:
+        about = _ask_about(client, recover)
+        refuse_old_server(about, place(client))
+    except BaseException:
+        client.close()
+        raise
+    _warn_if_forgetful(about, place(client))
+    return RedisEventLog(client, settings.owner, recover=recover)
+
+
+def refuse_old_server(about: Mapping[str, Any], where: str) -> None:
+    """Check the version in a server's INFO.
+
+    Raises:
+        LogUnavailable: it is older than OLDEST_SERVER, or does not tell.
+    """
+    version = str(about.get("redis_version", ""))
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    if numbers < OLDEST_SERVER:
+        raise LogUnavailable(
+            f"The server at {where} is Redis {version or 'of unknown version'}; 7.0 or later, or Valkey, is needed. "
+            "Update it, or unset REDIS_URL to use the embedded server."
+        )
+
+
+def _ask_about(client: redis.Redis, recover: Callable[[], object] | None) -> Mapping[str, Any]:
+    with driver_errors(client):
+        try:
+            return cast("Mapping[str, Any]", client.info())
+        except (redis.ConnectionError, redis.TimeoutError):
+            if recover is None:
+                raise
+            recover()
+            return cast("Mapping[str, Any]", client.info())
+
+
+def _warn_if_forgetful(about: Mapping[str, Any], where: str) -> None:
+    """An external server may be set up as a cache; it is the owner's to decide, but must not pass unseen."""
+    if not about.get("aof_enabled"):
+        _log.warning(
+            "log.server_without_append_only_file", server=where, remedy="set appendonly yes, appendfsync always"
+        )
+    if about.get("maxmemory") and about.get("maxmemory_policy") != "noeviction":
+        _log.warning("log.server_evicts", server=where, remedy="set maxmemory-policy noeviction")
