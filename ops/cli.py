@@ -1,0 +1,56 @@
+"""The command line, `instant-recall`: what a person, a script or a harness without Python types.
+
+Exit codes: 0 done, 1 it failed (one line says why and what to do), 2 it was typed wrongly. With --json standard output
+holds exactly one JSON object, for an error too: `{"error": CODE, "message": TEXT}`.
+Modules that take long to load are imported by the commands that need them: a `push` from a hook has to start at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .. import __version__
+from ..events.errors import RecallError
+from .cli_asking import open_, push, search
+from .cli_data import correct, import_, remember, replay, snapshot
+from .cli_measure import bench, demo, eval_
+from .cli_options import Invocation, root_options
+from .cli_running import down, status, up
+
+
+class RecallGroup(click.Group):
+    """Lists commands in the order in which they are met, and turns a RecallError into one line and exit code 1."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """In the order in which they were added, not by the alphabet."""
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a RecallError ends it with exit code 1."""
+        try:
+            return super().invoke(ctx)
+        except RecallError as error:
+            ctx.ensure_object(Invocation).output.error(error)
+            ctx.exit(1)
+
+
+@click.group(
+    cls=RecallGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Begin with `demo`. For your own: `up` in one window, `import skills PATH` in another.",
+)
+@root_options
+@click.version_option(__version__, prog_name="instant-recall")
+def main() -> None:
+    """Finds what an agent's owner already has, before every turn."""
+
+
+for _command in (
+    *(demo, up, down, status),
+    *(import_, remember, correct),
+    *(push, search, open_),
+    *(snapshot, replay, bench, eval_),
+):
+    main.add_command(_command)

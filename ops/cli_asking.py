@@ -1,0 +1,117 @@
+"""`push`, `search`, `open`: what a harness asks, for a person or a script to try."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ..events.errors import NotRunning, RecallError
+from .cli_options import Invocation, option, pass_invocation, root_options
+from .output import count, dim, one_line, printable, table
+
+if TYPE_CHECKING:
+    from ..api.messages import OpenResponse, PushResponse, SearchResponse
+
+WHY_EMPTY = {
+    "nothing_fits": "Nothing is pushed: nothing you have clears the bar for this request.",
+    "trivial_turn": "Nothing is pushed: there is nothing to look for in this turn.",
+    "already_shown": "Nothing is pushed: all that fits was shown in this session and has not changed.",
+}
+
+reader_option = option(
+    "--reader", default="owner", metavar="NAME", help="Ask as this reader: it sees only what it may."
+)
+session_option = option("--session", default="", metavar="ID", help="The session to which this belongs.")
+
+
+@click.command()
+@root_options
+@click.argument("request")
+@reader_option
+@session_option
+@option("--project", default="", metavar="NAME", help="The project in which the request is made.")
+@option("--recent", multiple=True, metavar="LINE", help="A line said just before, oldest first; may be given again.")
+@pass_invocation
+def push(
+    invocation: Invocation, request: str, reader: str, session: str, project: str, recent: tuple[str, ...]
+) -> None:
+    """Show what the model would be shown for a request.
+
+    That is at most five pointers, or nothing when nothing fits.
+    """
+    answer = invocation.client().push(request, reader=reader, session=session, project=project, recent=recent)
+    if not answer.pointers and answer.reason == "unreachable":
+        raise NotRunning(f"No Instant Recall is running for {invocation.settings.home}. Type `instant-recall up`.")
+    if not answer.pointers and answer.reason and answer.reason not in WHY_EMPTY:
+        raise RecallError(f"The push failed ({answer.reason}). `instant-recall status` tells more.")
+    invocation.output.message(answer, _pushed(answer))
+
+
+def _pushed(answer: PushResponse) -> list[str]:
+    if not answer.pointers:
+        return [WHY_EMPTY.get(answer.reason, "Nothing is pushed.")]
+    scores = [(f"{pointer.score:.2f}", pointer.route, one_line(pointer.item)) for pointer in answer.pointers]
+    late = ", as of an older position: the log could not be read to its end" if answer.stale else ""
+    size = f"{count(len(answer.pointers), 'pointer')}, about {count(answer.tokens, 'token')}"
+    return [
+        printable(answer.block).rstrip(),
+        "",
+        *(dim(line) for line in table(scores)),
+        dim(f"{size}, {answer.took_ms:.1f} ms{late}"),
+    ]
+
+
+@click.command()
+@root_options
+@click.argument("query")
+@reader_option
+@session_option
+@option("--limit", default=20, show_default=True, type=click.IntRange(1, 1_000), metavar="N", help="At most so many.")
+@option("--kind", multiple=True, metavar="KIND", help="Only this kind (skill, note, machine, ...); may be given again.")
+@pass_invocation
+def search(invocation: Invocation, query: str, reader: str, session: str, limit: int, kind: tuple[str, ...]) -> None:
+    """Find all that may fit, best first.
+
+    Every line ends with an address, which `open` takes.
+    """
+    answer = invocation.client().search(query, reader=reader, session=session, limit=limit, kinds=kind)
+    invocation.output.message(answer, _found(answer))
+
+
+def _found(answer: SearchResponse) -> list[str]:
+    if not answer.found:
+        return ["Nothing found."]
+    lines: list[str] = []
+    for found in answer.found:
+        lines.append(f"{found.score:.2f}  [{found.kind}] {one_line(found.name)}  {dim(one_line(found.address))}")
+        if found.purpose:
+            lines.append("      " + _cut(one_line(found.purpose), 110))
+    return [*lines, dim(f"{count(len(answer.found), 'item')}, {answer.took_ms:.1f} ms")]
+
+
+@click.command("open")
+@root_options
+@click.argument("address")
+@reader_option
+@session_option
+@pass_invocation
+def open_(invocation: Invocation, address: str, reader: str, session: str) -> None:
+    """Print the exact text behind an address.
+
+    ADDRESS is an item's id, or what stands after "Open:" in a pointer or at the end of a line of `search`.
+    """
+    answer = invocation.client().open(address, reader=reader, session=session)
+    invocation.output.message(answer, _opened(answer))
+
+
+def _opened(answer: OpenResponse) -> list[str]:
+    head = [dim(f"[{answer.kind}] {one_line(answer.name)}  {one_line(answer.address)}")]
+    if answer.replaced_by:
+        head.append(click.style(f"replaced by {one_line(answer.replaced_by)}", fg="yellow"))
+    body = answer.text or answer.description or answer.purpose
+    return [*head, "", printable(body).rstrip() or "(no text)"]
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"

@@ -1,0 +1,186 @@
+"""`import`, `remember`, `correct`, `snapshot`, `replay`: putting things in, and rebuilding what follows from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import click
+
+from ..events.types import AssetKind
+from .cli_options import Invocation, option, pass_invocation, root_options
+from .output import count, dim, one_line, table
+
+if TYPE_CHECKING:
+    from ..api.messages import WriteResponse
+    from .importing import ImportReport
+    from .replay import ReplayReport
+
+
+@click.command("import")
+@root_options
+@click.argument("what", type=click.Choice(["skills", "notes"]))
+@click.argument("path", type=click.Path(path_type=Path))
+@option("--dry-run", is_flag=True, help="Only say what would change.")
+@pass_invocation
+def import_(invocation: Invocation, what: Literal["skills", "notes"], path: Path, dry_run: bool) -> None:
+    """Put in a folder of skills or of notes.
+
+    skills: every SKILL.md below PATH. notes: every Markdown file below PATH, cut by section; AGENTS.md, CLAUDE.md and
+    MEMORY.md are notes too. Do it again after changes: only what changed is written, and what vanished is closed.
+    """
+    from . import logs  # noqa: PLC0415
+    from .importing import import_folder  # noqa: PLC0415
+    from .local import log_at_hand  # noqa: PLC0415
+
+    logs.configure("error")
+    with log_at_hand(invocation.settings) as log, invocation.output.bars() as bars:
+        report = import_folder(log, what, path, on_progress=bars, dry_run=dry_run)
+    invocation.output.message(report, _imported(report))
+
+
+SKIPS_SHOWN = 20
+"""Skipped files that are named on a terminal; --json names all."""
+
+
+def _imported(report: ImportReport) -> list[str]:
+    counts = [
+        ("new", report.new),
+        ("changed", report.changed),
+        ("unchanged", report.unchanged),
+        ("closed", report.closed),
+    ]
+    told = ", ".join(f"{number:,} {word}" for word, number in counts if number) or "nothing found"
+    head = f"{'Would import' if report.dry_run else 'Imported'} {report.what}: {told}  {dim(f'{report.took_s:.1f} s')}"
+    if not report.skipped:
+        return [head]
+    shown = table([(one_line(skip.path), skip.reason) for skip in report.skipped[:SKIPS_SHOWN]], indent="  ")
+    rest = len(report.skipped) - SKIPS_SHOWN
+    return [
+        head,
+        click.style(f"Skipped {count(len(report.skipped), 'file')}:", fg="yellow"),
+        *shown,
+        *([dim(f"  and {rest:,} more; --json names all of them")] if rest > 0 else []),
+    ]
+
+
+@click.command()
+@root_options
+@option("--full", is_flag=True, help="Build it from zero, and use nothing of the one before.")
+@pass_invocation
+def snapshot(invocation: Invocation, full: bool) -> None:
+    """Build a new snapshot of all that is known.
+
+    The worker of `up` does it by itself when it is time. Snapshots are derived from the log, and can all be built anew.
+    """
+    from ..workers.jobs import build_snapshot  # noqa: PLC0415
+    from . import logs  # noqa: PLC0415
+    from .local import log_at_hand  # noqa: PLC0415
+
+    logs.configure("warning")
+    settings = invocation.settings
+    with log_at_hand(settings):
+        facts = build_snapshot(str(settings.home), settings.redis_url, settings.owner, settings.encoder, full)
+    invocation.output.result(facts, [_built(facts)])
+
+
+def _built(facts: dict[str, Any]) -> str:
+    if facts["outcome"] == "busy":
+        return "Another builder is at work on it: there will be a new snapshot shortly."
+    if facts["outcome"] == "stale":
+        return "Another builder was quicker: its snapshot is as good as this one."
+    size = f"{facts['bytes'] / 1e6:.1f} MB, {facts['seconds']:.1f} s"
+    items = count(facts["counts"]["items"], "item")
+    return f"Snapshot {facts['generation']}: {items}, up to {facts['position']}  {dim(size)}"
+
+
+@click.command()
+@root_options
+@pass_invocation
+@click.pass_context
+def replay(ctx: click.Context, invocation: Invocation) -> None:
+    """Fold the whole log from zero, and compare.
+
+    Says how many events and items there are, how fast it went, and whether the newest snapshot leads to the same
+    state; exit code 1 when it does not. Nothing is changed.
+    """
+    from ..projections.snapshot_store import SnapshotStore  # noqa: PLC0415
+    from . import logs  # noqa: PLC0415
+    from .local import log_at_hand  # noqa: PLC0415
+    from .replay import replay as replayed  # noqa: PLC0415
+
+    logs.configure("warning")
+    settings = invocation.settings
+    with log_at_hand(settings) as log:
+        report = replayed(log, SnapshotStore(settings.snapshots_dir))
+    invocation.output.message(report, _replayed(report))
+    if not report.same:
+        ctx.exit(1)
+
+
+def _replayed(report: ReplayReport) -> list[str]:
+    kinds = ", ".join(count(n, kind) for kind, n in report.items.items()) or "no items"
+    if not report.generation:
+        verdict = "there is no snapshot to compare with"
+    elif report.same:
+        verdict = f"the same as by snapshot {report.generation} and the events behind it"
+    else:
+        verdict = click.style(
+            f"NOT the same as by snapshot {report.generation}: build another with `instant-recall snapshot --full`",
+            fg="red",
+        )
+    unread = f", {report.unreadable:,} of them not readable by this version" if report.unreadable else ""
+    return table(
+        [
+            ("events", f"{report.events:,}{unread}, up to {report.position}"),
+            ("items", kinds),
+            ("speed", f"{report.took_s:.2f} s, {report.per_s:,} events a second"),
+            ("state", f"{report.digest}, {verdict}"),
+        ]
+    )
+
+
+@click.command()
+@root_options
+@click.argument("text")
+@option("--name", default="", metavar="NAME", help="What it is called.")
+@option("--kind", type=click.Choice(get_args(AssetKind)), help="What it is; a note when not given.")
+@option("--item", default="", metavar="ID", help="Its id: recording the id again replaces it.")
+@option("--purpose", default="", metavar="LINE", help="One line: what it is for.")
+@option("--alias", multiple=True, metavar="NAME", help="Another name for it; may be given again.")
+@option("--use-when", multiple=True, metavar="PHRASE", help="A situation in which it helps; may be given again.")
+@option("--request", default="", metavar="TEXT", help="What you had asked for when this came up.")
+@option("--address", default="", metavar="ADDRESS", help="Where the thing itself is: a path, a URL, a host.")
+@option("--supersedes", metavar="ID", help="The item that it replaces.")
+@option("--audience", multiple=True, default=("owner",), metavar="SCOPE", help="Who may see it; may be given again.")
+@pass_invocation
+def remember(invocation: Invocation, text: str, alias: tuple[str, ...], **fields: object) -> None:
+    """Keep something that you have.
+
+    TEXT is the note, or what the thing is; `-` reads it from standard input. The very next push knows it.
+    """
+    if text == "-":
+        text = click.get_text_stream("stdin").read()
+    answer = invocation.client().remember(text, aliases=alias, **fields)  # type: ignore[arg-type] # click has checked them
+    invocation.output.message(answer, _written("Remembered", answer))
+
+
+@click.command()
+@root_options
+@click.argument("request")
+@click.argument("item")
+@option("--said", default="", metavar="TEXT", help="Your words.")
+@option("--session", default="", metavar="ID", help="The session in which it was missed.")
+@pass_invocation
+def correct(invocation: Invocation, request: str, item: str, said: str, session: str) -> None:
+    """Say "you have this" after a miss.
+
+    ITEM (an id, an address or a name) should have come up for REQUEST; the very next push for such a request has it.
+    """
+    answer = invocation.client().correct(request, item, said=said, session=session)
+    invocation.output.message(answer, _written("Corrected", answer))
+
+
+def _written(word: str, answer: WriteResponse) -> list[str]:
+    again = ", which was stored before" if answer.duplicate else ""
+    return [f"{word}: {one_line(answer.item)}{again}  {dim(f'position {answer.position}')}"]

@@ -1,0 +1,87 @@
+"""What all commands share: the two root options, before or after the command, and one way to declare an option."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from ..events.settings import Settings
+from .output import Output
+
+if TYPE_CHECKING:
+    from ..api.client import Client
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass
+class Invocation:
+    """What was said on the command line beside the command itself."""
+
+    home: str | None = None
+    """The data folder as given by `--home`; None: from the environment, or the platform's own."""
+    as_json: bool = False
+
+    @property
+    def settings(self) -> Settings:
+        """Where things are for this call.
+
+        Raises:
+            RecallError: an environment variable has a value that cannot be used.
+        """
+        return Settings.from_env(self.home)
+
+    def client(self) -> Client:
+        """A client of the API that runs for this data folder, with the patience of a person at a terminal."""
+        from ..api.client import Client  # noqa: PLC0415 - `up` and `--help` do without
+
+        return Client(self.settings.home, deadline_ms=10_000, timeout_s=30)
+
+    @property
+    def output(self) -> Output:
+        """How this call prints."""
+        return Output(as_json=self.as_json)
+
+
+pass_invocation = click.make_pass_decorator(Invocation, ensure=True)
+
+
+def _take(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    # Said twice, the later one wins. A default, or a variable against what was said before, never does.
+    source = ctx.get_parameter_source(param.name or "")
+    if source is ParameterSource.COMMANDLINE or (source is ParameterSource.ENVIRONMENT and value):
+        setattr(ctx.ensure_object(Invocation), param.name or "", value)
+
+
+def root_options(command: Command) -> Command:
+    """Give a command `--home` and `--json`. Every command has them, and so has the word `instant-recall` itself."""
+    home = click.option(
+        "--home",
+        metavar="DIR",
+        type=click.Path(file_okay=False),
+        expose_value=False,
+        callback=_take,
+        # Settings read the variable: read here as well, it would win over a --home said before the command.
+        help="The data folder; else the platform's own.  [env var: INSTANT_RECALL_HOME]",
+    )
+    as_json = click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        expose_value=False,
+        callback=_take,
+        envvar="INSTANT_RECALL_JSON",
+        show_envvar=True,
+        help="Print one JSON object instead of text.",
+    )
+    return home(as_json(command))
+
+
+def option(name: str, *more: str, **settings: Any) -> Callable[[Command], Command]:
+    """An option whose environment variable is INSTANT_RECALL_ and its long name, told in the help."""
+    variable = "INSTANT_RECALL_" + name.removeprefix("--").upper().replace("-", "_")
+    return click.option(name, *more, envvar=variable, show_envvar=True, **settings)

@@ -1,0 +1,104 @@
+"""`up`, `down`, `status`: starting, stopping, and how things stand."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import click
+
+from .cli_options import Invocation, option, pass_invocation, root_options
+from .output import count, dim, table
+
+if TYPE_CHECKING:
+    from ..api.messages import StatusResponse
+    from .supervisor import Ready
+
+
+@click.command()
+@root_options
+@option("--tcp", type=click.IntRange(1, 65_535), metavar="PORT", help="Answer on 127.0.0.1:PORT too, with a token.")
+@option("--new-token", is_flag=True, help="With --tcp: make a new token; the old one ends.")
+@option("--no-worker", is_flag=True, help="Start neither worker nor cron: they run elsewhere.")
+@pass_invocation
+def up(invocation: Invocation, tcp: int | None, new_token: bool, no_worker: bool) -> None:
+    """Start everything, and keep it running.
+
+    The server, the API, one worker and the cron. It stays in the foreground; Ctrl-C stops all of them.
+    """
+    from . import logs  # noqa: PLC0415
+    from .supervisor import Supervisor  # noqa: PLC0415
+
+    logs.configure()
+    settings = invocation.settings
+
+    def announce(ready: Ready) -> None:
+        facts = {"ready": True, **dataclasses.asdict(ready)}
+        word = click.style("ready", fg="green")
+        places = f"data {ready.home} · socket {ready.socket}" + (f" · {ready.url}" if ready.url else "")
+        lines = [f"{word} in {ready.took_s:.1f} s · {places} · Ctrl-C stops it"]
+        if ready.token:
+            lines.append(f"token {ready.token} · keep it: it is told only now (--new-token makes another)")
+        invocation.output.result(facts, lines)
+
+    Supervisor(settings, tcp=tcp, new_token=new_token, worker=not no_worker).run(announce)
+    if not invocation.as_json:
+        click.echo("stopped")
+
+
+@click.command()
+@root_options
+@pass_invocation
+def down(invocation: Invocation) -> None:
+    """Stop everything that `up` started.
+
+    From any window. Nothing is left running, and nothing is lost.
+    """
+    from . import supervisor  # noqa: PLC0415
+
+    found = supervisor.down(invocation.settings)
+    if found.stopped_pid:
+        text = f"Stopped (process {found.stopped_pid})."
+    elif found.stopped_server:
+        text = "Stopped a server that was left without its `up`."
+    else:
+        text = f"Nothing was running for {invocation.settings.home}."
+    invocation.output.result(dataclasses.asdict(found), [text])
+
+
+@click.command()
+@root_options
+@pass_invocation
+def status(invocation: Invocation) -> None:
+    """Show what runs, and what it knows."""
+    answer = invocation.client().status()
+    invocation.output.message(answer, _lines(invocation, answer), running=True, home=str(invocation.settings.home))
+
+
+def _lines(invocation: Invocation, answer: StatusResponse) -> list[str]:
+    total = sum(answer.items.values())
+    kinds = ", ".join(count(n, kind) for kind, n in sorted(answer.items.items(), key=lambda kn: -kn[1]) if n)
+    behind = "" if answer.applied == answer.position else f" (read up to {answer.applied})"
+    snapshot = f"{answer.generation}, up to {answer.snapshot_position}" if answer.generation else "none yet"
+    return table(
+        [
+            ("running", f"version {answer.version}, for {_duration(answer.uptime_s)}"),
+            ("data", f"{invocation.settings.home}, owner {answer.owner}"),
+            (
+                "items",
+                f"{total:,}" + (f"  {dim(kinds)}" if kinds else f"  {dim('start with `instant-recall import`')}"),
+            ),
+            ("log", f"{answer.server}, last position {answer.position}{behind}"),
+            ("snapshot", f"{snapshot}; {count(answer.overlay_items, 'item')} newer than it"),
+            ("encoder", answer.encoder),
+            ("pushes", f"{answer.pushes:,} since the start"),
+        ]
+    )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7_200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3_600:.0f} h" if seconds < 172_800 else f"{seconds / 86_400:.0f} days"

@@ -1,0 +1,41 @@
+"""The API process put together: log, encoder, snapshots, service, HTTP."""
+
+from __future__ import annotations
+
+import structlog
+
+from ..api.auth import stored_token_hash
+from ..api.server import create_app, serve
+from ..api.service import Service
+from ..events.connect import open_log
+from ..events.settings import Settings
+from ..projections.encoder import load_encoder
+from ..projections.snapshot_store import SnapshotStore
+from . import embedded
+
+log = structlog.get_logger()
+
+
+def serve_api(settings: Settings, *, tcp: int | None = None) -> None:
+    """Serve the API of a data folder until a signal says stop.
+
+    A server of ours that has died is started again by the request that finds it gone; an external one is waited for by
+    whoever runs it.
+
+    Raises:
+        RecallError: the log cannot be reached, the encoder is not there, or the socket or port is taken.
+    """
+    recover = None if settings.redis_url else lambda: embedded.ensure_running(settings)
+    service = Service(
+        open_log(settings, recover=recover),
+        load_encoder(settings.encoder),
+        SnapshotStore(settings.snapshots_dir),
+        server="external" if settings.redis_url else "embedded",
+    )
+    serve(
+        create_app(service),
+        socket_path=settings.api_socket,
+        tcp_port=tcp,
+        token_hash=stored_token_hash(settings.home) if tcp is not None else "",
+        on_started=lambda: log.info("api.started", tcp=tcp, socket=str(settings.api_socket)),
+    )
