@@ -11,7 +11,7 @@ from ..events.types import AssetKind, Millis
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of all requests and answers. An unknown field in an answer is ignored, so an old client can read a new server."""
+    """Base of all requests and answers. An unknown field in an answer is ignored: an old client reads a new server."""
 
 
 class Request(Message, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -59,7 +59,8 @@ class PushResponse(Message, frozen=True, kw_only=True):
     tokens: int = 0
     """Estimated tokens of the block."""
     reason: str = ""
-    """Why the push is empty: `nothing_fits`, `trivial_turn`, `already_shown`, `deadline`, `unreachable`, `refused`, `error`."""
+    """Why the push is empty: `nothing_fits`, `trivial_turn`, `already_shown`; `deadline`, `unreachable`, `refused`,
+    `error` when it failed."""
     position: str = ""
     """Everything up to here was taken into account."""
     generation: int = 0
@@ -186,7 +187,7 @@ class RememberRequest(Request, frozen=True, kw_only=True):
 
 
 class CorrectRequest(Request, frozen=True, kw_only=True):
-    """"You have this": the request that missed, and the item (id, address or name) that would have answered it."""
+    """Say "you have this": the request that missed, and the item (id, address or name) that would have answered it."""
 
     request: str
     item: str

@@ -1,0 +1,387 @@
+"""The client of a harness: push, search, open, publish. Loads only the standard library and msgspec."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import msgspec
+
+from ..events.envelope import OWNER_ONLY, Actor, EventDraft, Source, new_event_id
+from ..events.errors import InvalidEvent, LogFull, LogUnavailable, NotFound, NotRunning, RecallError, Refused
+from ..events.settings import Settings
+from ..events.types import AssetKind, Event, ItemHelped, ItemOpened, Millis, PointerRejected
+from .asking import checked, encoded, publishable, texts
+from .messages import (
+    CorrectRequest,
+    ErrorResponse,
+    Message,
+    OpenRequest,
+    OpenResponse,
+    PublishEvent,
+    PublishRequest,
+    PublishResponse,
+    PushRequest,
+    PushResponse,
+    RememberRequest,
+    Request,
+    SearchRequest,
+    SearchResponse,
+    StatusResponse,
+    WriteResponse,
+)
+from .transport import (
+    MAX_ANSWER_BYTES,
+    Connection,
+    ConnectionCut,
+    Deadline,
+    Endpoint,
+    StrangeAnswer,
+)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Answer = TypeVar("Answer", bound=Message)
+
+MAX_PUSH_BYTES = 1024 * 1024
+"""A push holds five pointers; a longer answer would take up the turn that it should help."""
+
+_ERRORS: dict[str, type[RecallError]] = {
+    "not_found": NotFound,
+    "refused": Refused,
+    "invalid": InvalidEvent,
+    "unavailable": LogUnavailable,
+    "full": LogFull,
+}
+
+
+class Client:
+    """Talks to the Instant Recall of one data folder, or to the one at `url`.
+
+    One client serves any number of threads (each keeps a connection of its own) and stays usable after a fork.
+    `push` never raises. Everything else raises a RecallError that says what to do: NotRunning when nobody listens,
+    InvalidEvent, NotFound, Refused, LogFull with the server's message, LogUnavailable when no answer came in time.
+    """
+
+    def __init__(
+        self,
+        home: str | Path | None = None,
+        *,
+        url: str | None = None,
+        token: str | None = None,
+        deadline_ms: float = 300,
+        reader: str = "owner",
+        session: str = "",
+        timeout_s: float = 10,
+    ) -> None:
+        """Opens no connection yet.
+
+        Args:
+            home: the data folder; else INSTANT_RECALL_HOME, else the platform's. Its API is found by its Unix socket.
+            url: `http://127.0.0.1:PORT` (loopback only) or `https://HOST`, instead of the Unix socket.
+            token: what the server asks for over TCP.
+            deadline_ms: the time a push may take in all, milliseconds.
+            reader: who asks, unless a call says otherwise.
+            session: the chat under way, unless a call says otherwise.
+            timeout_s: the time that each try of anything but a push may take, seconds.
+
+        Raises:
+            RecallError: the url or a variable of the environment cannot be used.
+        """
+        self.endpoint = Endpoint.parse(url) if url else Endpoint(path=Settings.from_env(home).api_socket)
+        self.deadline_ms = deadline_ms
+        self.reader = reader
+        self.session = session
+        self.timeout_s = timeout_s
+        self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        self._local = threading.local()
+
+    def push(
+        self,
+        request: str,
+        *,
+        recent: Iterable[str] = (),
+        session: str | None = None,
+        turn: str = "",
+        project: str = "",
+        already_shown: Iterable[str] = (),
+        min_position: str = "",
+        reader: str | None = None,
+        deadline_ms: float | None = None,
+    ) -> PushResponse:
+        """Pointers to what the owner has for this request; put `block` next to the owner's message.
+
+        Never raises, and takes at most the deadline (and a few milliseconds of scheduling): when anything fails the
+        answer is an empty push whose `reason` is `deadline`, `unreachable`, `refused` or `error`.
+        """
+        try:
+            deadline = Deadline.after((self.deadline_ms if deadline_ms is None else deadline_ms) / 1000)
+            asked = checked(
+                PushRequest,
+                request=request,
+                reader=self.reader if reader is None else reader,
+                session=self.session if session is None else session,
+                turn=turn,
+                project=project,
+                recent=texts(recent),
+                already_shown=texts(already_shown),
+                min_position=min_position,
+            )
+            return self._read("/v1/push", asked, PushResponse, deadline, MAX_PUSH_BYTES)
+        except TimeoutError:
+            return PushResponse(reason="deadline")
+        except (NotRunning, LogUnavailable):
+            return PushResponse(reason="unreachable")
+        except Refused:
+            return PushResponse(reason="refused")
+        except Exception:  # noqa: BLE001 - whatever it is, the harness's turn goes on
+            return PushResponse(reason="error")
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 20,
+        kinds: Iterable[str] = (),
+        session: str | None = None,
+        reader: str | None = None,
+        min_position: str = "",
+    ) -> SearchResponse:
+        """Everything that may fit, best first, without the push's bar and caps."""
+        asked = checked(
+            SearchRequest,
+            query=query,
+            limit=limit,
+            kinds=texts(kinds),
+            min_position=min_position,
+            **self._asker(reader, session),
+        )
+        return self._ask("/v1/search", asked, SearchResponse)
+
+    def open(
+        self, address: str, *, session: str | None = None, reader: str | None = None, min_position: str = ""
+    ) -> OpenResponse:
+        """The exact text behind an address or an item's id.
+
+        Raises:
+            NotFound: there is no such thing, or the reader may not see it.
+        """
+        asked = checked(OpenRequest, address=address, min_position=min_position, **self._asker(reader, session))
+        return self._ask("/v1/open", asked, OpenResponse)
+
+    def status(self) -> StatusResponse:
+        """How things stand."""
+        return self._ask("/v1/status", None, StatusResponse)
+
+    def publish(
+        self,
+        events: Event | EventDraft | PublishEvent | Iterable[Event | EventDraft | PublishEvent],
+        *,
+        actor: Actor | None = None,
+        source: Source | None = None,
+        audience: tuple[str, ...] = OWNER_ONLY,
+        occurred_at: Millis | None = None,
+    ) -> PublishResponse:
+        """Store one event or many, all or none; when this returns they are durable and the next push knows them.
+
+        `actor`, `source`, `audience` and `occurred_at` are for plain events; a PublishEvent or EventDraft has its own.
+        Ids are made before the first try. To be able to repeat a failed call later, hand in drafts (`draft(event)`),
+        which keep their ids.
+        """
+        many = [events] if isinstance(events, Event | EventDraft | PublishEvent) else list(events)
+        common = {"actor": actor or Actor(), "source": source or Source(session=self.session), "audience": audience}
+        ready = tuple(publishable(event, {**common, "occurred_at": occurred_at}) for event in many)
+        asked = checked(PublishRequest, events=ready)
+        return self._write("/v1/publish", asked, PublishResponse, [event.event_id for event in asked.events])
+
+    def remember(
+        self,
+        text: str,
+        *,
+        name: str = "",
+        kind: AssetKind | None = None,
+        item: str = "",
+        purpose: str = "",
+        aliases: Iterable[str] = (),
+        use_when: Iterable[str] = (),
+        request: str = "",
+        address: str = "",
+        supersedes: str | None = None,
+        audience: Iterable[str] = OWNER_ONLY,
+        actor: Actor | None = None,
+        source: Source | None = None,
+        event_id: str = "",
+    ) -> WriteResponse:
+        """Keep something the owner has: a note, or an asset of some `kind` (skill, machine, decision, ...).
+
+        `use_when` and `request` say what it is for: they become its first use keys.
+        """
+        asked = checked(
+            RememberRequest,
+            text=text,
+            name=name,
+            kind=kind,
+            item=item,
+            purpose=purpose,
+            aliases=texts(aliases),
+            use_when=texts(use_when),
+            request=request,
+            address=address,
+            supersedes=supersedes,
+            audience=texts(audience),
+            actor=actor or Actor(),
+            source=source or Source(session=self.session),
+            event_id=event_id or new_event_id(),
+        )
+        return self._write("/v1/remember", asked, WriteResponse, [asked.event_id])
+
+    def correct(
+        self, request: str, item: str, *, said: str = "", session: str | None = None, event_id: str = ""
+    ) -> WriteResponse:
+        """Say "you have this": the request that missed, and the id, address or name of what would have answered it.
+
+        The very next push for such a request has the item.
+
+        Raises:
+            NotFound: there is no such item.
+        """
+        asked = checked(
+            CorrectRequest,
+            request=request,
+            item=item,
+            said=said,
+            session=self.session if session is None else session,
+            event_id=event_id or new_event_id(),
+        )
+        return self._write("/v1/correct", asked, WriteResponse, [asked.event_id])
+
+    def opened(self, item: str, session: str | None = None) -> PublishResponse:
+        """Tell that an item was opened by other means than `open`."""
+        session = self.session if session is None else session
+        return self.publish(ItemOpened(item=item, reader=self.reader, session=session))
+
+    def helped(self, item: str, session: str | None = None) -> PublishResponse:
+        """Tell that an item clearly helped."""
+        return self.publish(ItemHelped(item=item, session=self.session if session is None else session))
+
+    def rejected(self, item: str, request: str, session: str | None = None) -> PublishResponse:
+        """Tell that a pushed pointer was of no use for a request."""
+        session = self.session if session is None else session
+        return self.publish(PointerRejected(item=item, request=request, session=session))
+
+    def close(self) -> None:
+        """Close this thread's connection; those of other threads close when the threads end."""
+        self._connection().close()
+
+    def _asker(self, reader: str | None, session: str | None) -> dict[str, str]:
+        return {
+            "reader": self.reader if reader is None else reader,
+            "session": self.session if session is None else session,
+        }
+
+    def _connection(self) -> Connection:
+        """This thread's own; a child process starts afresh, for the inherited one belongs to its parent."""
+        kept: tuple[int, Connection] | None = getattr(self._local, "kept", None)
+        if kept is None or kept[0] != os.getpid():
+            kept = self._local.kept = (os.getpid(), Connection(self.endpoint, self._headers))
+        return kept[1]
+
+    def _ask(self, path: str, asked: Request | None, answer: type[Answer]) -> Answer:
+        """A question may be put again without harm; it gets one time limit in all."""
+        try:
+            return self._read(path, asked, answer, Deadline.after(self.timeout_s))
+        except TimeoutError as exc:
+            raise LogUnavailable(f"{self.endpoint} gave no answer within {self.timeout_s:g} s. Try again.") from exc
+
+    def _read(
+        self, path: str, asked: Request | None, answer: type[Answer], deadline: Deadline, most: int = MAX_ANSWER_BYTES
+    ) -> Answer:
+        body = None if asked is None else encoded(asked)
+        try:
+            return self._exchange(path, body, answer, deadline, most)
+        except ConnectionCut as cut:
+            if not cut.reused:
+                raise
+        return self._exchange(path, body, answer, deadline, most)
+
+    def _write(self, path: str, asked: Request, answer: type[Answer], ids: list[str]) -> Answer:
+        """Try twice with the same event ids; say so when nobody can tell whether the write was stored."""
+        body = encoded(asked)
+        unsure: Exception | None = None
+        for _ in range(2):
+            try:
+                return self._exchange(path, body, answer, Deadline.after(self.timeout_s))
+            except TimeoutError as exc:
+                unsure = exc
+            except ConnectionCut as exc:
+                unsure = exc if exc.sent else unsure
+            except NotRunning as exc:
+                if unsure is None:
+                    raise
+                unsure = exc
+        which = ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
+        raise LogUnavailable(
+            f"{self.endpoint} did not confirm the write, which may or may not be stored. "
+            f"Repeat it with the same event id, which is safe: it is stored once ({which})."
+        ) from unsure
+
+    def _exchange(
+        self, path: str, body: bytes | None, answer: type[Answer], deadline: Deadline, most: int = MAX_ANSWER_BYTES
+    ) -> Answer:
+        method = "GET" if body is None else "POST"
+        status, content = self._connection().exchange(method, path, body, deadline, most)
+        try:
+            if status == 200:
+                return msgspec.json.decode(content, type=answer)
+            failed = msgspec.json.decode(content, type=ErrorResponse)
+        except (msgspec.MsgspecError, ValueError, RecursionError) as exc:
+            raise StrangeAnswer(
+                f"{self.endpoint} gave an answer (HTTP {status}) that is not one of Instant Recall's. "
+                "See which program listens there, and that its version fits this one."
+            ) from exc
+        raise _ERRORS.get(failed.error, RecallError)(failed.message)
+
+
+def _twin(method: Callable[Concatenate[Client, P], R]) -> Callable[Concatenate[AsyncClient, P], Awaitable[R]]:
+    @functools.wraps(method)
+    async def call(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        import asyncio  # noqa: PLC0415 - it is loaded already where this runs, and costs a hook 30 ms where it does not
+
+        return await asyncio.to_thread(method, self.sync, *args, **kwargs)
+
+    return call
+
+
+class AsyncClient:
+    """The same methods as Client, to be awaited; each runs in a thread, so that the event loop never waits."""
+
+    def __init__(self, home: str | Path | None = None, **options: Any) -> None:
+        """Takes the arguments of Client."""
+        self.sync = Client(home, **options)
+
+    async def push(self, request: str, *, deadline_ms: float | None = None, **options: Any) -> PushResponse:
+        """See Client.push. The time spent waiting for a free thread counts too."""
+        import asyncio  # noqa: PLC0415 - as above
+
+        try:
+            limit = (self.sync.deadline_ms if deadline_ms is None else deadline_ms) / 1000
+            asking = asyncio.to_thread(self.sync.push, request, deadline_ms=deadline_ms, **options)
+            return await asyncio.wait_for(asking, limit + 0.02)
+        except TimeoutError:
+            return PushResponse(reason="deadline")
+        except Exception:  # noqa: BLE001 - whatever it is, the harness's turn goes on
+            return PushResponse(reason="error")
+
+    search = _twin(Client.search)
+    open = _twin(Client.open)
+    status = _twin(Client.status)
+    publish = _twin(Client.publish)
+    remember = _twin(Client.remember)
+    correct = _twin(Client.correct)
+    opened = _twin(Client.opened)
+    helped = _twin(Client.helped)
+    rejected = _twin(Client.rejected)

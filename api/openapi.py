@@ -1,0 +1,123 @@
+"""What the API offers, as one table, and the OpenAPI 3.1 document made from it and from the message types."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ..events.types import EVENT_TYPES
+from .messages import (
+    CorrectRequest,
+    ErrorResponse,
+    Message,
+    OpenRequest,
+    OpenResponse,
+    PublishRequest,
+    PublishResponse,
+    PushRequest,
+    PushResponse,
+    RememberRequest,
+    Request,
+    SearchRequest,
+    SearchResponse,
+    StatusResponse,
+    WriteResponse,
+)
+
+
+class Operation(NamedTuple):
+    """One thing that can be asked of the service, and the route it has."""
+
+    name: str
+    """The service's method of this name answers it."""
+    path: str
+    asked: type[Request] | None
+    """None: a GET without a body."""
+    answer: type[Message]
+    writes: bool
+    summary: str
+
+    @property
+    def verb(self) -> str:
+        """The HTTP method."""
+        return "GET" if self.asked is None else "POST"
+
+
+OPERATIONS = (
+    Operation("push", "/v1/push", PushRequest, PushResponse, False, "At most five pointers for a request, or none."),
+    Operation("search", "/v1/search", SearchRequest, SearchResponse, False, "Everything that may fit, best first."),
+    Operation("open", "/v1/open", OpenRequest, OpenResponse, False, "The exact text behind an address."),
+    Operation("publish", "/v1/publish", PublishRequest, PublishResponse, True, "Store events, all or none."),
+    Operation("remember", "/v1/remember", RememberRequest, WriteResponse, True, "Keep something the owner has."),
+    Operation("correct", "/v1/correct", CorrectRequest, WriteResponse, True, "Say which item a request missed."),
+    Operation("status", "/v1/status", None, StatusResponse, False, "How things stand."),
+)
+
+_FAILURES = {
+    "400": "The request is not as described; `message` names the field. Nothing was stored.",
+    "401": "Over TCP: the token is missing or wrong.",
+    "403": "The reader is not known, or the Host header names another machine.",
+    "404": "There is no such thing, or this reader may not see it.",
+    "405": "The route takes another method.",
+    "413": "The body is over 8 MiB. Nothing was stored.",
+    "500": "Something failed inside; `message` has an id to look for in the logs.",
+    "503": "The log cannot be reached. A write may or may not be stored; repeating it with the same event ids is safe.",
+    "507": "The log is full. Nothing was stored.",
+}
+_INTRODUCTION = (
+    "Listens on a Unix socket, which needs no token, and when asked on 127.0.0.1, which does. "
+    "The `body` of a published event holds the fields of its type, without `type`; the schemas below have each type. "
+    "A field that is not described is refused."
+)
+
+
+def _content(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+def _described(operation: Operation, refs: dict[type, dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {"operationId": operation.name, "summary": operation.summary}
+    if operation.asked is not None:
+        found["requestBody"] = {"required": True, "content": _content(refs[operation.asked])}
+    found["responses"] = {
+        "200": {"description": operation.summary, "content": _content(refs[operation.answer])},
+        **{status: {"$ref": f"#/components/responses/{status}"} for status in _FAILURES},
+    }
+    return found
+
+
+def _plain(name: str, summary: str) -> dict[str, Any]:
+    answer = {"description": summary, "content": _content({"type": "object"})}
+    refused = {status: {"$ref": f"#/components/responses/{status}"} for status in ("401", "403")}
+    return {"get": {"operationId": name, "summary": summary, "responses": {"200": answer, **refused}}}
+
+
+@functools.cache
+def document() -> bytes:
+    """The OpenAPI document as JSON. Each type's docstring is its description."""
+    from .. import __version__  # noqa: PLC0415 - the package itself imports this folder
+
+    messages = [kind for operation in OPERATIONS for kind in (operation.asked, operation.answer) if kind is not None]
+    kinds: list[type] = [*dict.fromkeys(messages), ErrorResponse, *EVENT_TYPES.values()]
+    schemas, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    refs = dict(zip(kinds, schemas, strict=True))
+    paths = {operation.path: {operation.verb.lower(): _described(operation, refs)} for operation in OPERATIONS}
+    paths["/healthz"] = _plain("healthz", "Whether the server answers at all.")
+    paths["/openapi.json"] = _plain("openapi", "This document.")
+    failure = _content(refs[ErrorResponse])
+    return msgspec.json.encode(
+        {
+            "openapi": "3.1.0",
+            "info": {"title": "Instant Recall", "version": __version__, "description": _INTRODUCTION},
+            "servers": [{"url": "http://localhost", "description": "The Unix socket, or 127.0.0.1 with its port."}],
+            "security": [{}, {"token": []}],
+            "paths": paths,
+            "components": {
+                "schemas": components,
+                "responses": {status: {"description": text, "content": failure} for status, text in _FAILURES.items()},
+                "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": "Over TCP only."}},
+            },
+        }
+    )

@@ -1,0 +1,219 @@
+"""Serving the app: the Unix socket, TCP when asked, the watch for new snapshots, and a stop that loses no answer."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import socket
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import structlog
+import uvicorn
+from starlette.applications import Starlette
+
+from ..events.errors import AlreadyRunning, RecallError
+from ..events.settings import private_dir
+from .routes import create_app
+
+if TYPE_CHECKING:
+    from .service import Service
+
+__all__ = ["create_app", "serve"]
+
+log = structlog.get_logger()
+
+REFRESH_SECONDS = 0.5
+"""How often a newer snapshot is looked for. No answer depends on it: the overlay holds the difference meanwhile."""
+KEEP_ALIVE_SECONDS = 75
+"""How long an idle connection is kept: a chat's turns are often a minute apart."""
+STOP_SECONDS = 10
+"""How long requests under way may take to finish when the server stops."""
+BACKLOG = 512
+"""Connections that may wait to be taken."""
+
+
+def serve(
+    app: Starlette,
+    *,
+    socket_path: Path,
+    tcp_port: int | None = None,
+    token_hash: str = "",
+    on_started: Callable[[], None] | None = None,
+    stop: threading.Event | None = None,
+) -> None:
+    """Serve an app of `create_app` until SIGTERM, SIGINT or `stop`; then finish what is under way.
+
+    Args:
+        app: the app; its service is closed in every case, also when serving fails.
+        socket_path: the Unix socket. Its folder is made this user's alone.
+        tcp_port: a port of 127.0.0.1 to listen on too.
+        token_hash: `hash_token` of what is asked for over TCP.
+        on_started: called once when requests are taken.
+        stop: stops the server when it is set, for one that does not run in the main thread.
+
+    Raises:
+        AlreadyRunning: another server answers on the socket.
+        RecallError: the socket's folder or the port cannot be had, or TCP is asked for without a token.
+    """
+    service: Service = app.state.service
+    stop = stop or threading.Event()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_stopped_by_signals(stop))
+        stack.callback(service.close)
+        if tcp_port is not None and not token_hash:
+            raise RecallError("Listening on TCP needs a token. Make one first.")
+        app.state.token_hash = token_hash
+        listeners = [stack.enter_context(_unix_listener(socket_path))]
+        if tcp_port is not None:
+            listeners.append(stack.enter_context(_tcp_listener(tcp_port)))
+        stack.enter_context(_refreshed(service))
+        _Server(app, on_started, stop).run(listeners)
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, quiet, on one event loop everywhere, with a hook at the start and a stop from outside."""
+
+    def __init__(self, app: Starlette, on_started: Callable[[], None] | None, stop: threading.Event) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                loop="asyncio",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,  # else a header could say that a TCP request is somebody else's
+                server_header=False,
+                date_header=False,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=STOP_SECONDS,
+                backlog=BACKLOG,
+            )
+        )
+        self._on_started = on_started
+        self._stop = stop
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self._on_started is not None:
+            self._on_started()
+
+    async def on_tick(self, counter: int) -> bool:
+        return await super().on_tick(counter) or self._stop.is_set()
+
+
+@contextlib.contextmanager
+def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
+    """Turn SIGTERM and SIGINT into `stop`.
+
+    uvicorn raises them again when it is done, which would end the process before the service is closed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {each: signal.signal(each, lambda *_: stop.set()) for each in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+@contextlib.contextmanager
+def _unix_listener(path: Path) -> Iterator[socket.socket]:
+    """A listening socket that only this user can open. What a killed server left behind is removed.
+
+    The lock beside it decides between two that start at once: each would take the other's fresh socket for a left one.
+    """
+    private_dir(path.parent)
+    lock = os.open(path.with_name(f"{path.name}.lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as exc:
+            raise AlreadyRunning from exc
+        _remove_left(path)
+        with _bound(path) as listener:
+            yield listener
+        path.unlink(missing_ok=True)
+    finally:
+        os.close(lock)
+
+
+def _remove_left(path: Path) -> None:
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise RecallError(f"{path} is in the way and is no socket. Move it elsewhere.")
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(1)
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+        except OSError:  # a full backlog or no answer in time: somebody has it open
+            pass
+    raise AlreadyRunning
+
+
+def _bound(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    before = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+        listener.listen(BACKLOG)
+    except OSError as exc:
+        listener.close()
+        raise RecallError(f"Cannot listen on {path} ({exc.strerror or exc}). Choose another data folder.") from exc
+    finally:
+        os.umask(before)
+    return listener
+
+
+def _tcp_listener(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen(BACKLOG)
+    except OSError as exc:
+        listener.close()
+        raise RecallError(f"Cannot listen on 127.0.0.1:{port} ({exc.strerror}). Choose another port.") from exc
+    return listener
+
+
+def _tell_once(kind: str, told: set[str]) -> None:
+    if kind not in told:
+        log.error("snapshot.refresh_failed", error=kind)
+        told.add(kind)
+
+
+@contextlib.contextmanager
+def _refreshed(service: Service) -> Iterator[None]:
+    """Let the service take over newer snapshots, in a thread of its own so that no request waits for it."""
+    done = threading.Event()
+    told: set[str] = set()
+
+    def watch() -> None:
+        while not done.wait(REFRESH_SECONDS):
+            try:
+                service.refresh()
+            except Exception as exc:  # noqa: BLE001 - the old snapshot goes on answering
+                _tell_once(type(exc).__name__, told)
+
+    watching = threading.Thread(target=watch, name="refresh", daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watching.join(STOP_SECONDS)
