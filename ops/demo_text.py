@@ -1,0 +1,98 @@
+"""How the demo tells what happens: plain lines of at most 100 columns, coloured only on a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TextIO
+
+import click
+
+WIDTH = 98
+PLURALS = {"approach": "approaches"}
+
+
+class Teller:
+    """Prints the scenes one by one; `quiet` prints nothing."""
+
+    def __init__(self, out: TextIO, *, quiet: bool = False) -> None:
+        self._out = out
+        self._quiet = quiet
+
+    def opening(self) -> None:
+        """What is about to be seen."""
+        self._say(
+            "Instant Recall, a demo. The owner is a small marine-biology field station. The server, the importers"
+        )
+        self._say("and the answers are the real ones; the data folder is a temporary one and goes away at the end.")
+
+    def ready(self, counts: Mapping[str, int], start_s: float, import_s: float) -> None:
+        """What was started and imported."""
+        things = ", ".join(f"{count} {_plural(kind, count)}" for kind, count in counts.items())
+        self._say(
+            f"\nStarted server, API and worker in {start_s:.1f} s. Imported in {import_s:.1f} s: {things}.", dim=True
+        )
+
+    def asks(self, number: int, title: str, typed: str) -> None:
+        """A scene begins: the owner types a request."""
+        self._say(f"\n{number}. {title}", bold=True)
+        self._say(f"   owner types   {typed}")
+
+    def sees(self, block: str, reason: str, ms: float) -> None:
+        """The push as the model sees it, line by line, and how long it took."""
+        if not block:
+            self._say(f"   model sees    nothing more ({reason.replace('_', ' ')})   [{ms:.1f} ms]")
+            return
+        self._say(f"   model sees    the message, and next to it:   [{ms:.1f} ms]")
+        for line in block.splitlines():
+            self._wrapped(line, "   | ", "   |     ")
+
+    def verdict(self, promise: str, items: Sequence[str], *, kept: bool) -> None:
+        """What that means, and whether the demo's promise was kept."""
+        names = " or ".join(items)
+        said = {
+            "miss": f"a miss: {names} would do this, and is not there",
+            "hit": f"a hit: {names}",
+            "first": f"a hit, in first place: {names}",
+            "empty": "an empty push: no tokens spent",
+        }[promise]
+        if kept:
+            self._wrapped(f"=> {said}", "   ", "      ", fg="yellow" if promise == "miss" else "green")
+        else:
+            self._wrapped(f"=> NOT AS PROMISED. Expected {said}.", "   ", "      ", fg="red")
+
+    def corrects(self, said: str, ms: float) -> None:
+        """The owner corrects the agent."""
+        self._say(f"   owner says    {said}")
+        self._say(f"   stored        durable after {ms:.1f} ms; the request that missed is now a key of the skill")
+
+    def closing(self, slowest_ms: float, correction_ms: float, total_s: float, *, ok: bool) -> None:
+        """The timings, and what to type next with one's own folders."""
+        self._say(
+            f"\nSlowest push {slowest_ms:.1f} ms. From the correction to the hit {correction_ms:.1f} ms. "
+            f"Everything {total_s:.1f} s, cleaned up.",
+            bold=True,
+        )
+        if not ok:
+            self._say("A scene did not keep its promise; see NOT AS PROMISED above.", fg="red")
+        self._say("\nNow with your own folders:")
+        for command in (
+            "instant-recall up                             # in a terminal of its own; Ctrl-C ends it",
+            "instant-recall import skills ~/.claude/skills",
+            "instant-recall import notes ~/notes",
+            'instant-recall push "check the camera on the lab machine"',
+        ):
+            self._say(f"  {command}")
+
+    def _wrapped(self, text: str, first: str, later: str, *, fg: str | None = None) -> None:
+        self._say(
+            textwrap.fill(text, WIDTH, initial_indent=first, subsequent_indent=later, break_on_hyphens=False), fg=fg
+        )
+
+    def _say(self, text: str, *, bold: bool = False, dim: bool = False, fg: str | None = None) -> None:
+        if not self._quiet:
+            click.echo(click.style(text, bold=bold or None, dim=dim or None, fg=fg), file=self._out)
+
+
+def _plural(kind: str, count: int) -> str:
+    return kind if count == 1 else PLURALS.get(kind, f"{kind}s")
