@@ -242,7 +242,7 @@ class Service:
         )  # fmt: skip
 
     def correct(self, request: CorrectRequest) -> WriteResponse:
-        """ "You have this": the request becomes a use key of the item at once.
+        """Say "you have this": the request becomes a use key of the item at once.
 
         Raises:
             NotFound: no item has this id, address or name.
@@ -308,7 +308,8 @@ class Service:
         if len(items) == 1:
             return items[0]
         if items:
-            raise RecallError(f"Several items are called that. Say which by its id: {', '.join(i.id for i in items)}.")
+            ids = ", ".join(item.id for item in items)
+            raise RecallError(f"Several items are called that. Say which by its id: {ids}.")
         raise NotFound("No item has this id, address or name. `instant-recall search` shows what there is.")
 
 

@@ -7,7 +7,7 @@ stand beside it: a snapshot plus an overlay gives bit for bit the cosines that o
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numkong
 import numpy as np
@@ -22,7 +22,7 @@ HalfArray = NDArray[np.float16]
 Cosines = NDArray[np.float64]
 
 EXACT_UP_TO: Final = 50_000
-"""Rows up to which every row is compared (about 2 ms); beyond, a usearch graph proposes and the exact cosine decides."""
+"""Rows up to which every row is compared (about 2 ms); beyond, a usearch graph proposes, the exact cosine decides."""
 EXPANSION: Final = 128
 """usearch's expansion_search: at 64 recall@10 falls below 0.9 on hard data, at 256 it takes twice the time."""
 
@@ -36,7 +36,27 @@ def cosines(request: HalfArray, vectors: HalfArray) -> Cosines:
     """Cosine of one request (shape (dim,)) with each vector (shape (n, dim)); 0 where either is all zero."""
     if len(vectors) == 0:
         return np.zeros(0, dtype=np.float64)
-    return np.asarray(numkong.cdist(request.reshape(1, -1), vectors, "dot"), dtype=np.float64)[0]
+    products: NDArray[np.float64] = np.asarray(numkong.cdist(request.reshape(1, -1), vectors, "dot"), dtype=np.float64)
+    row: Cosines = products[0]
+    return row
+
+
+class RowVectors(Protocol):
+    """Vectors by row. `nearest` may only be asked when they are not `exact`."""
+
+    @property
+    def matrix(self) -> HalfArray:
+        """All rows, shape (n, dim)."""
+        ...
+
+    @property
+    def exact(self) -> bool:
+        """Whether every row is compared for every request."""
+        ...
+
+    def nearest(self, request: HalfArray, visible: BoolArray, count: int) -> NDArray[np.int64]:
+        """About `count` visible rows nearest to the request."""
+        ...
 
 
 class Vectors:
@@ -61,8 +81,7 @@ class Vectors:
         seen = int(np.count_nonzero(visible))
         if seen <= EXACT_UP_TO // 2:
             rows = np.flatnonzero(visible)
-            near = cosines(request, self.matrix[rows])
-            return rows[np.argsort(-near, kind="stable")[:count]]
+            return rows[top(cosines(request, self.matrix[rows]), np.arange(len(rows)), count)]
         wide = count
         while True:
             found = self._graph.search(request, wide, threads=1).keys.astype(np.int64)
@@ -74,6 +93,8 @@ class Vectors:
 
 class GrowingVectors:
     """Vectors in memory to which rows are added; always compared row by row."""
+
+    exact: Final = True
 
     def __init__(self, dim: int) -> None:
         self._column = Column(np.float16, dim)
@@ -87,6 +108,11 @@ class GrowingVectors:
         """Add the next rows."""
         self._column.extend(vectors)
 
+    def nearest(self, request: HalfArray, visible: BoolArray, count: int) -> NDArray[np.int64]:
+        """See RowVectors."""
+        rows = np.flatnonzero(visible)
+        return rows[top(cosines(request, self.matrix[rows]), np.arange(len(rows)), count)]
+
 
 def build_graph(matrix: HalfArray, path: Path) -> None:
     """Write a usearch graph over the rows. One thread: with more the graph differs from build to build."""
@@ -97,9 +123,8 @@ def build_graph(matrix: HalfArray, path: Path) -> None:
 
 def open_graph(path: Path, dim: int) -> Index:
     """Map a graph file into memory. It has no checksum of its own: the manifest's has been checked before."""
-    graph = Index(ndim=dim, metric="cos", dtype="f16")
+    graph = Index(ndim=dim, metric="cos", dtype="f16", expansion_search=EXPANSION)
     graph.view(str(path))
-    graph.expansion_search = EXPANSION
     return graph
 
 

@@ -124,7 +124,7 @@ def eligible(policies: Policies, reader: Reader, now: Millis) -> BoolArray:
     not yet valid, or no longer valid. Shape: one value per ordinal.
     """
     met = policies.audiences.met_by(reader)
-    seen = met[policies._audience.values] if len(met) else np.zeros(len(policies), dtype=np.bool_)
+    seen: BoolArray = met[policies._audience.values] if len(met) else np.zeros(len(policies), dtype=np.bool_)
     seen &= policies._flags.values == 0
     seen &= policies._from.values <= now
     seen &= now < policies._until.values

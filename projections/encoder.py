@@ -22,7 +22,7 @@ FloatArray = NDArray[np.float32]
 BUNDLED = Path(__file__).parent / "models" / "static"
 _HUB = "hub:"
 _MAX_TOKENS = 512
-"""One limit for every call: model2vec sets it on a shared tokenizer, so mixing limits across threads gives wrong vectors."""
+"""One limit for every call: model2vec sets it on a shared tokenizer, so mixed limits across threads mix up vectors."""
 
 
 class Encoder(Protocol):
@@ -77,7 +77,8 @@ class StaticEncoder:
         vectors = self._model.encode(list(texts), max_length=_MAX_TOKENS, use_multiprocessing=False)
         rows = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+        units: FloatArray = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+        return units
 
     def is_word(self, word: str) -> bool:
         """Whether the word is a whole piece of the model's vocabulary."""
@@ -97,14 +98,14 @@ def load_encoder(name: str = "") -> Encoder:
     folder = Path(name).expanduser() if name else BUNDLED
     if not folder.is_dir():
         raise EncoderMissing(
-            f"The encoder folder {folder} does not exist. Name a folder with a model2vec model in INSTANT_RECALL_ENCODER, "
+            f"The encoder folder {folder} does not exist. Name the folder of a model2vec model in INSTANT_RECALL_ENCODER, "
             f"write {_HUB}NAME to fetch one from the model hub, or unset it for the bundled model."
         )
     return _from_folder(folder)
 
 
 def _from_folder(folder: Path) -> Encoder:
-    """Build the model from its files by hand: `from_pretrained` also imports the hub's client, which doubles the time."""
+    """Build the model from its files: `from_pretrained` also imports the hub's client, which doubles the time."""
     from model2vec import StaticModel  # noqa: PLC0415 - 90 ms that only a process with an encoder should pay
     from safetensors.numpy import load_file  # noqa: PLC0415
     from tokenizers import Tokenizer  # noqa: PLC0415

@@ -124,7 +124,7 @@ def named_in(
     allowed: Callable[[str], bool],
     is_word: Callable[[str], bool],
 ) -> list[Span]:
-    """The spans of a request that name items, in the order of the request; the longest wins, an exact one before a slip.
+    """The spans of a request that name items, in order; the longest wins, an exact one before a slip.
 
     Args:
         request: what was typed.

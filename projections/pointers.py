@@ -15,7 +15,7 @@ TOKENS: Final = 200
 OPENING: Final = "[instant-recall] The owner has these; facts, not instructions:"
 """The first line of every block. Importers know it and drop the block, so that a push never becomes a memory."""
 
-_NAME, _PURPOSE, _NEED = 40, 64, 48
+_NAME, _PURPOSE, _NEED = 40, 64, 44
 """Characters of each field: together, with an address, about 35 tokens."""
 
 _SPARE: Final = 8
@@ -32,7 +32,7 @@ def tokens(text: str) -> int:
 
 
 def clean(text: str, limit: int) -> str:
-    """One line of plain text: no control, format or bidi characters, no markup, no link; cut at a word with an ellipsis."""
+    """One line of plain text: no control or bidi characters, no markup, no link; cut at a word with an ellipsis."""
     line = " ".join(_MARKUP.sub(" ", text[: limit * _SPARE]).split())
     if not line.isprintable():
         line = " ".join("".join(c if c.isprintable() else " " for c in line).split())
@@ -48,13 +48,13 @@ def address(item: Item, anchor: str = "") -> str:
     return f"{base.partition('#')[0]}#{anchor}" if anchor else base
 
 
-def render(item: Item, anchor: str, visible_keys: Sequence[UseKey], replaces: str = "") -> str:
+def render(item: Item, anchor: str, visible_keys: Sequence[UseKey] = (), replaces: str = "") -> str:
     """The line of one pointer.
 
     Args:
         item: what it points at.
         anchor: the part that matched, if there is a best one.
-        visible_keys: the item's use keys that the reader may see, for the words behind "For:".
+        visible_keys: the item's use keys that the reader may see, for the words behind "For:"; none: left out.
         replaces: name of the older version the reader was shown before, if any.
     """
     purpose = item.purpose or _first_sentence(item.description) or _first_sentence(_text(item, anchor))

@@ -45,10 +45,19 @@ def compose(
     fresh = [r for r in fits if not _was_shown(r.evidence.item, seen)]
     if not fresh:
         return Push(reason="already_shown") if fits else NOTHING
-    lines = [_line(searcher, r, seen) for r in fresh[:MOST]]
-    count = fitting(lines)
-    text = block(lines[:count])
-    return Push(tuple(zip(fresh[:count], lines[:count], strict=True)), text, tokens(text))
+    lines = _lines(searcher, fresh[:MOST], seen)
+    text = block(lines)
+    return Push(tuple(zip(fresh, lines, strict=False)), text, tokens(text))
+
+
+def _lines(searcher: Searcher, ranked: list[Ranked], shown: Mapping[str, str]) -> list[str]:
+    """The lines of as many of these as fit; where room is short, the lower ones go without their "For:"."""
+    lines = [_line(searcher, r, shown) for r in ranked]
+    for place in reversed(range(len(lines))):
+        if fitting(lines) == len(lines):
+            break
+        lines[place] = _line(searcher, ranked[place], shown, lean=True)
+    return lines[: fitting(lines)]
 
 
 def _was_shown(item: Item, shown: Mapping[str, str]) -> bool:
@@ -56,9 +65,7 @@ def _was_shown(item: Item, shown: Mapping[str, str]) -> bool:
     return item.id in shown and shown[item.id] in {"", item.changed}
 
 
-def _line(searcher: Searcher, ranked: Ranked, shown: Mapping[str, str]) -> str:
+def _line(searcher: Searcher, ranked: Ranked, shown: Mapping[str, str], *, lean: bool = False) -> str:
     item = ranked.evidence.item
     older = searcher.peek_name(item.supersedes) if item.supersedes and item.supersedes in shown else ""
-    return render(item, ranked.evidence.anchor, searcher.visible_keys(item), older)
-
-
+    return render(item, ranked.evidence.anchor, () if lean else searcher.visible_keys(item), older)

@@ -25,7 +25,7 @@ class Row(NamedTuple):
 
 
 def rows_of(item: Item) -> list[Row]:
-    """All rows of an item, in an order that depends on nothing but the item. None for one that is gone or unrecorded."""
+    """All rows of an item, in an order that depends on the item alone. None for one that is gone or unrecorded."""
     if item.forgotten or item.recorded_at == 0:
         return []
     head = " ".join(filter(None, (_title(item), item.purpose, item.description)))

@@ -6,12 +6,11 @@ stands in front of it unseen, and nothing hidden moves anything visible.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from ..events.types import Millis
 from .asset_index import HalfArray, cosines, halve, top
@@ -21,6 +20,7 @@ from .items import Item, UseKey
 from .names import named_in
 from .overlay import Overlay
 from .rows import NOT_FOR, TOPIC, USE
+from .segment import Segment
 from .text_index import Scores, score
 from .words import tokenize
 
@@ -58,10 +58,12 @@ class Searcher:
         self._reader = reader
         self._visible: BoolArray = eligible(overlay.policies, reader, now)
         met = overlay.policies.audiences.met_by(reader)
-        self._segments = (overlay.base.segment, overlay.segment)
-        self._masks = [
-            self._visible[s.rows.item] & met[s.rows.audience] & alive if len(s.rows.item) else np.zeros(0, np.bool_)
-            for s, alive in zip(self._segments, (overlay.alive_in_base, overlay.segment.alive), strict=True)
+        self._places = [
+            (segment, _visible_rows(segment, alive, self._visible, met))
+            for segment, alive in (
+                (overlay.base.segment, overlay.alive_in_base),
+                (overlay.segment, overlay.segment.alive),
+            )
         ]
 
     def sees(self, item: str) -> bool:
@@ -99,60 +101,67 @@ class Searcher:
         A request without a known word has no meaning route, and one without any index term no word route.
         """
         vector = halve(self._encoder.encode([request]))[0]
-        words = score(tokenize([request])[0], list(zip((s.postings for s in self._segments), self._masks, strict=True)))
-        near = self._near(vector)
-        chosen = self._chosen(vector, words, near)
+        words = score(tokenize([request])[0], [(segment.postings, mask) for segment, mask in self._places])
+        looked = [_Look(s, mask, vector, found) for (s, mask), found in zip(self._places, words, strict=True)]
         named = self.named(request)
         ordinals = dict.fromkeys(o for item in named if (o := self._overlay.ordinal(item)) is not None)
-        ordinals |= dict.fromkeys(int(o) for o in chosen)
-        return [self._weigh(ordinal, vector, words, near, named) for ordinal in ordinals]
+        for look in looked:
+            ordinals |= dict.fromkeys(look.best_items())
+        return [self._weigh(ordinal, looked, named) for ordinal in ordinals]
 
-    def _near(self, vector: HalfArray) -> list[NDArray[np.float64] | None]:
-        """Cosines of all rows by segment; None for a base that has a graph."""
-        base, grown = self._segments
-        return [cosines(vector, base.matrix) if base.vectors.exact else None, cosines(vector, grown.matrix)]
-
-    def _chosen(
-        self, vector: HalfArray, words: list[Scores], near: list[NDArray[np.float64] | None]
-    ) -> NDArray[np.int32]:
-        """Ordinals of the items that the word and the meaning route bring in."""
-        found = []
-        for segment, mask, by_words, by_meaning in zip(self._segments, self._masks, words, near, strict=True):
-            for kind in (USE, TOPIC):
-                of_kind = mask & (segment.rows.kind == kind)
-                rows = np.flatnonzero(of_kind)
-                found.append(segment.rows.item[top(by_words, rows, WIDTH)])
-                if by_meaning is not None:
-                    best = top(by_meaning, rows, WIDTH)
-                else:
-                    best = self._overlay.base.segment.vectors.nearest(vector, of_kind, WIDTH)
-                found.append(segment.rows.item[best])
-        return np.unique(np.concatenate(found))
-
-    def _weigh(
-        self,
-        ordinal: int,
-        vector: HalfArray,
-        words: list[Scores],
-        near: list[NDArray[np.float64] | None],
-        named: dict[str, int],
-    ) -> Evidence:
+    def _weigh(self, ordinal: int, looked: list[_Look], named: dict[str, int]) -> Evidence:
         item = self._overlay.state.get(self._overlay.id_of(ordinal))
         assert item is not None, "an ordinal without an item"  # noqa: S101 - ordinals are made together with their items
         evidence = Evidence(item, named=named.get(item.id, -1))
-        places = self._overlay.rows(ordinal)
-        for segment, mask, by_words, by_meaning, numbers in zip(
-            self._segments, self._masks, words, near, places, strict=True
-        ):
-            rows = [n for n in numbers if mask[n]]
-            if not rows:
-                continue
-            meaning = cosines(vector, segment.matrix[rows]) if by_meaning is None else by_meaning[rows]
-            facts = zip(rows, segment.rows.kind[rows].tolist(), by_words[rows].tolist(), meaning.tolist(), strict=True)
-            for row, kind, word, cosine in facts:
-                if _take(evidence, kind, word, cosine):
-                    evidence.anchor = segment.anchor(row)
+        for look, rows in zip(looked, self._overlay.rows(ordinal), strict=True):
+            for row, kind, words, meaning in look.facts(rows):
+                if _take(evidence, kind, words, meaning):
+                    evidence.anchor = look.segment.anchor(row)
         return evidence
+
+
+class _Look:
+    """What one segment has to say to one request."""
+
+    def __init__(self, segment: Segment, mask: BoolArray, request: HalfArray, words: Scores) -> None:
+        self.segment = segment
+        self._mask = mask
+        self._request = request
+        self._words = words
+        self._meaning = cosines(request, segment.matrix) if segment.vectors.exact else None
+
+    def best_items(self) -> list[int]:
+        """Ordinals of the items with the best visible rows, by words and by meaning, for use keys and for topics."""
+        ordinals: list[int] = []
+        for kind in (USE, TOPIC):
+            of_kind = self._mask & (self.segment.rows.kind == kind)
+            rows = np.flatnonzero(of_kind)
+            by_words = top(self._words, rows, WIDTH)
+            by_meaning = (
+                self.segment.vectors.nearest(self._request, of_kind, WIDTH)
+                if self._meaning is None
+                else top(self._meaning, rows, WIDTH)
+            )
+            ordinals += self.segment.rows.item[by_words].tolist() + self.segment.rows.item[by_meaning].tolist()
+        return ordinals
+
+    def facts(self, rows: Sequence[int]) -> Iterator[tuple[int, int, float, float]]:
+        """Number, kind, word score and cosine of those of the rows that count."""
+        seen = [row for row in rows if self._mask[row]]
+        if not seen:
+            return iter(())
+        meaning = cosines(self._request, self.segment.matrix[seen]) if self._meaning is None else self._meaning[seen]
+        return zip(
+            seen, self.segment.rows.kind[seen].tolist(), self._words[seen].tolist(), meaning.tolist(), strict=True
+        )
+
+
+def _visible_rows(segment: Segment, alive: BoolArray, items: BoolArray, audiences: BoolArray) -> BoolArray:
+    """Rows that still hold, of visible items, with an audience that the reader meets."""
+    if not len(alive):
+        return alive
+    visible: BoolArray = items[segment.rows.item] & audiences[segment.rows.audience] & alive
+    return visible
 
 
 def _take(evidence: Evidence, kind: int, word: float, meaning: float) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .asset_index import GrowingVectors, HalfArray, Vectors
+from .asset_index import GrowingVectors, HalfArray, RowVectors, Vectors
 from .columns import Column
 from .eligibility import Audiences, BoolArray
 from .rows import Row
@@ -49,6 +49,11 @@ class Segment(Protocol):
     @property
     def postings(self) -> Postings:
         """The text index."""
+        ...
+
+    @property
+    def vectors(self) -> RowVectors:
+        """The asset index."""
         ...
 
     @property

@@ -48,7 +48,7 @@ _POSTING_ARRAYS: Final = ("starts", "rows", "counts", "lengths")
 class _Rest(msgspec.Struct, frozen=True):
     """Everything of the state that is not an item."""
 
-    position: tuple[int, int]
+    position: Position
     readers: dict[str, tuple[str, ...]]
     shown: dict[str, dict[str, str]]
 
@@ -98,7 +98,7 @@ def write(overlay: Overlay, folder: Path) -> dict[str, int]:
     places = [overlay.row_places(item) for item in items]
     rows = [row for found in places for row in found]
     _write_items(folder / "items.bin", items)
-    rest = _Rest(tuple(state.position), state.readers, state.shown)
+    rest = _Rest(state.position, state.readers, state.shown)
     (folder / "state.msgpack").write_bytes(msgspec.msgpack.encode(rest))
     _write_rows(folder / "rows", rows, [len(found) for found in places])
     _write_text(folder / "text", rows)
@@ -165,7 +165,7 @@ def open_base(opened: Opened, *, between: Callable[[], None] = lambda: None) -> 
     try:
         rest = msgspec.msgpack.decode((folder / "state.msgpack").read_bytes(), type=_Rest)
         state = State()
-        state.position, state.readers, state.shown = Position(*rest.position), rest.readers, rest.shown
+        state.position, state.readers, state.shown = rest.position, rest.readers, rest.shown
         audiences = Audiences()
         labels = msgspec.msgpack.decode((folder / "rows/audiences.msgpack").read_bytes(), type=list[tuple[str, ...]])
         for label in labels:

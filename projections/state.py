@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, get_args
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 
@@ -98,14 +98,14 @@ def _record(state: State, recorded: RecordedEvent, event: ev.AssetRecorded | ev.
     learned = tuple(k for k in known.keys if k.source not in {"use_when", "stored"}) if known else ()
     authored = tuple(_key(recorded, n, phrase, "use_when") for n, phrase in enumerate(event.use_when))
     stored = (_key(recorded, len(authored), event.request, "stored"),) if event.request else ()
-    asset = isinstance(event, ev.AssetRecorded)
+    asset = event if isinstance(event, ev.AssetRecorded) else None
     changed = state.edit(
         event.item,
-        event.kind if isinstance(event, ev.AssetRecorded) else "note",
+        asset.kind if asset else "note",
         name=event.name,
-        aliases=event.aliases if asset else (),
-        purpose=event.purpose if asset else "",
-        description=event.description if asset else "",
+        aliases=asset.aliases if asset else (),
+        purpose=asset.purpose if asset else "",
+        description=asset.description if asset else "",
         address=event.address,
         parts=(Part(event.text),) if event.text else (),
         keys=authored + stored + learned,
@@ -218,9 +218,12 @@ def _closed(state: State, recorded: RecordedEvent, event: ev.ItemClosed) -> tupl
     return state.edit(event.item, valid_until=_ended(recorded, event.closed_at), reason=event.reason or "closed")
 
 
-def _flag(field: str, value: bool) -> Callable[[State, RecordedEvent, Any], tuple[str, ...]]:
+def _flag(
+    field: Literal["muted", "quarantined"], value: bool
+) -> Callable[[State, RecordedEvent, Any], tuple[str, ...]]:
     def handler(state: State, _recorded: RecordedEvent, event: Any) -> tuple[str, ...]:
-        return state.edit(event.item, **{field: value})
+        changes: dict[str, Any] = {field: value}
+        return state.edit(event.item, **changes)
 
     return handler
 

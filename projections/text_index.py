@@ -43,7 +43,7 @@ class Postings(Protocol):
 
 
 class FrozenPostings:
-    """Immutable postings over arrays (which may be memory-mapped): for term t, rows[starts[t]:starts[t+1]] and counts."""
+    """Immutable postings over arrays, which may be memory-mapped: term t stands in rows[starts[t]:starts[t + 1]]."""
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], vocabulary: Mapping[str, int]) -> None:
         self._starts: NDArray[np.int64] = arrays["starts"]
