@@ -1,0 +1,85 @@
+"""Skills: every folder that holds a `SKILL.md`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from ..events.types import AssetRecorded, Millis
+from .folders import Found, Skipped
+from .front_matter import FrontMatter, one_line, read_front_matter
+from .importing import OnFile, Recorded, Scan, scan
+from .markdown import first_paragraph, slug
+
+IMPORTER: Final = "skills"
+LONGEST_NAME: Final = 200
+LONGEST_DESCRIPTION: Final = 4_000
+USE_WHEN_KEYS: Final = ("when_to_use", "use_when", "triggers")
+"""Fields of front matter that say when a skill helps; also spelt with hyphens."""
+
+_USE_WHEN = re.compile(
+    r"(?i:\b(?:use|invoke|activate|apply|trigger)s?"
+    r"(?: (?:this|it|the))?(?: skill)?(?: (?:proactively|automatically|only))?,?"
+    r" (?:when(?:ever)?|for|if)\b)[:,]?\s+(.+?)(?:[.!?](?=\s+[^a-z]|\s*$)|$)",
+    re.DOTALL,
+)
+_REFUSAL = re.compile(r"(?:\b(?:not|never)|n['\u2019]t)\s+$", re.IGNORECASE)
+
+
+def is_skill_file(name: str) -> bool:
+    """Whether a file of this name makes its folder a skill."""
+    return name.lower() == "skill.md"
+
+
+def scan_skills(root: Path, *, on_file: OnFile | None = None, now: Millis | None = None) -> Scan:
+    """Read every skill below `root`, `root` itself included; `root` may also be one `SKILL.md`.
+
+    Each gives an `AssetRecorded` of kind skill with the id `skill:<slug of its name>`. Nothing else in a skill's front
+    matter has a say in ids, audience or source.
+
+    Raises:
+        NotFound: there is nothing at `root`.
+    """
+    return scan(root, IMPORTER, is_skill_file, _parse, on_file=on_file, now=now)
+
+
+def use_when_sentences(description: str) -> tuple[str, ...]:
+    """The situations that sentences such as "Use when ..." name; those that say "do not use" are left out."""
+    said = (m for m in _USE_WHEN.finditer(description) if not _REFUSAL.search(description[: m.start()][-12:]))
+    return tuple(dict.fromkeys(one_line(m[1].rstrip(" .!?"), 300) for m in said))
+
+
+def asset_id(kind: str, name: str, fallback: str) -> str:
+    """The id of a named asset; by its fallback name (of a folder or file) when the name has no letter or digit."""
+    return f"{kind}:{slug(name)[:LONGEST_NAME].strip('-') or slug(fallback).strip('-') or 'unnamed'}"
+
+
+def _parse(found: Found, text: str) -> list[Recorded] | Skipped:
+    front = read_front_matter(text)
+    if front.problem:
+        return found.skip(front.problem)
+    folder = one_line(found.path.parent.name, LONGEST_NAME)
+    name = front.text("name", LONGEST_NAME) or folder
+    description = front.text("description", LONGEST_DESCRIPTION)
+    if not description:
+        description = one_line(first_paragraph(front.body), LONGEST_DESCRIPTION)
+    item = asset_id("skill", name, folder)
+    skill = AssetRecorded(
+        item=item,
+        kind="skill",
+        name=name,
+        aliases=front.phrases("aliases"),
+        purpose=front.text("purpose", LONGEST_DESCRIPTION),
+        description=description,
+        text=front.body.strip("\n"),
+        address=item,
+        use_when=_use_when(front, description),
+    )
+    return [skill]
+
+
+def _use_when(front: FrontMatter, description: str) -> tuple[str, ...]:
+    written = front.phrases(*USE_WHEN_KEYS)
+    learned = front.inside("metadata").phrases("instant_recall_keys")
+    return tuple(dict.fromkeys((*written, *learned, *use_when_sentences(description))))
