@@ -43,7 +43,7 @@ class Act:
 
 
 ACTS = (
-    Act("A request whose helper describes itself in other words", MISSED, "miss", (HELPER,), "office", corrected=True),
+    Act("A request that sounds nothing like the skill it needs", MISSED, "miss", (HELPER,), "office", corrected=True),
     Act(
         "The very next message, worded differently",
         "get the quarterly figures off the company's site",
@@ -66,8 +66,8 @@ ACTS = (
         "seals",
         "seal-counts",
     ),
-    Act("Nothing fits: nothing is said", "what's the capital of Mongolia?", "empty", session="chat"),
-    Act("Nothing to look for: nothing is said", "thanks", "empty", session="chat"),
+    Act("Nothing the owner has would help", "what's the capital of Mongolia?", "empty", session="chat"),
+    Act("Nothing was asked", "thanks", "empty", session="chat"),
 )
 
 
@@ -147,7 +147,8 @@ def _play(client: Client, teller: Teller) -> Iterator[Scene]:
         ms = _since(started)
         kept = _kept(act, answer)
         teller.sees(answer.block, answer.reason, ms)
-        teller.verdict(act.promise, act.items, kept=kept)
+        description = client.open(act.items[0]).description if act.promise == "miss" else ""
+        teller.verdict(act.promise, act.items, kept=kept, description=description)
         correction_ms = _correct(client, teller, act) if act.corrected else 0.0
         yield Scene(
             number=number,

@@ -21,17 +21,14 @@ class Teller:
 
     def opening(self) -> None:
         """What is about to be seen."""
-        self._say(
-            "Instant Recall, a demo. The owner is a small marine-biology field station. The server, the importers"
-        )
-        self._say("and the answers are the real ones; the data folder is a temporary one and goes away at the end.")
+        self._say("Instant Recall, a demo. The owner is a small marine-biology field station.", bold=True)
+        self._say("The server, the importers and the answers are real; the data folder is a temporary one.")
 
     def ready(self, counts: Mapping[str, int], start_s: float, import_s: float) -> None:
         """What was started and imported."""
         things = ", ".join(f"{count} {_plural(kind, count)}" for kind, count in counts.items())
-        self._say(
-            f"\nStarted server, API and worker in {start_s:.1f} s. Imported in {import_s:.1f} s: {things}.", dim=True
-        )
+        self._say(f"\nStarted the server, the API, a worker and the cron in {start_s:.1f} s.")
+        self._wrapped(f"Imported in {import_s:.1f} s: {things}.", "", "  ")
 
     def asks(self, number: int, title: str, typed: str) -> None:
         """A scene begins: the owner types a request."""
@@ -41,43 +38,44 @@ class Teller:
     def sees(self, block: str, reason: str, ms: float) -> None:
         """The push as the model sees it, line by line, and how long it took."""
         if not block:
-            self._say(f"   model sees    nothing more ({reason.replace('_', ' ')})   [{ms:.1f} ms]")
+            self._say(f"   model sees    only that: an empty push ({reason.replace('_', ' ')}), after {ms:.1f} ms")
             return
-        self._say(f"   model sees    the message, and next to it:   [{ms:.1f} ms]")
+        self._say(f"   model sees    that, and next to it, after {ms:.1f} ms:")
         for line in block.splitlines():
             self._wrapped(line, "   | ", "   |     ")
 
-    def verdict(self, promise: str, items: Sequence[str], *, kept: bool) -> None:
+    def verdict(self, promise: str, items: Sequence[str], *, kept: bool, description: str = "") -> None:
         """What that means, and whether the demo's promise was kept."""
         names = " or ".join(items)
         said = {
-            "miss": f"a miss: {names} would do this, and is not there",
+            "miss": f'a miss: the owner has {names} ("{description.rstrip(".")}"), and nothing led to it',
             "hit": f"a hit: {names}",
             "first": f"a hit, in first place: {names}",
-            "empty": "an empty push: no tokens spent",
+            "empty": "silence is the answer: not a token spent",
         }[promise]
         if kept:
             self._wrapped(f"=> {said}", "   ", "      ", fg="yellow" if promise == "miss" else "green")
         else:
-            self._wrapped(f"=> NOT AS PROMISED. Expected {said}.", "   ", "      ", fg="red")
+            self._wrapped(f"=> NOT AS PROMISED. Expected {said}", "   ", "      ", fg="red")
 
     def corrects(self, said: str, ms: float) -> None:
         """The owner corrects the agent."""
         self._say(f"   owner says    {said}")
-        self._say(f"   stored        durable after {ms:.1f} ms; the request that missed is now a key of the skill")
+        self._say(f"   stored        for good, after {ms:.1f} ms: the request that missed is now a key of the skill")
 
     def closing(self, slowest_ms: float, correction_ms: float, total_s: float, *, ok: bool) -> None:
         """The timings, and what to type next with one's own folders."""
         self._say(
             f"\nSlowest push {slowest_ms:.1f} ms. From the correction to the hit {correction_ms:.1f} ms. "
-            f"Everything {total_s:.1f} s, cleaned up.",
+            f"All of it {total_s:.1f} s.",
             bold=True,
         )
         if not ok:
             self._say("A scene did not keep its promise; see NOT AS PROMISED above.", fg="red")
-        self._say("\nNow with your own folders:")
+        self._say("Everything was stopped, and the temporary folder is gone.")
+        self._say("\nNow with your own folders:", bold=True)
         for command in (
-            "instant-recall up                             # in a terminal of its own; Ctrl-C ends it",
+            "instant-recall up                               (in a window of its own; Ctrl-C stops it)",
             "instant-recall import skills ~/.claude/skills",
             "instant-recall import notes ~/notes",
             'instant-recall push "check the camera on the lab machine"',
@@ -89,9 +87,9 @@ class Teller:
             textwrap.fill(text, WIDTH, initial_indent=first, subsequent_indent=later, break_on_hyphens=False), fg=fg
         )
 
-    def _say(self, text: str, *, bold: bool = False, dim: bool = False, fg: str | None = None) -> None:
+    def _say(self, text: str, *, bold: bool = False, fg: str | None = None) -> None:
         if not self._quiet:
-            click.echo(click.style(text, bold=bold or None, dim=dim or None, fg=fg), file=self._out)
+            click.echo(click.style(text, bold=bold or None, fg=fg), file=self._out)
 
 
 def _plural(kind: str, count: int) -> str:
