@@ -105,7 +105,7 @@ def _decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     try:
         return decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
-        raise InvalidEvent(f"The body is not as the route wants it: {exc:.300}. See GET /openapi.json.") from exc
+        raise InvalidEvent(f"The body is not as the route wants it: {str(exc)[:300]}. See GET /openapi.json.") from exc
 
 
 def _counts(answer: Any) -> dict[str, Any]:

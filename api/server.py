@@ -139,9 +139,11 @@ def _unix_listener(path: Path) -> Iterator[socket.socket]:
         except BlockingIOError as exc:
             raise AlreadyRunning from exc
         _remove_left(path)
-        with _bound(path) as listener:
-            yield listener
-        path.unlink(missing_ok=True)
+        try:
+            with _bound(path) as listener:
+                yield listener
+        finally:
+            path.unlink(missing_ok=True)
     finally:
         os.close(lock)
 
