@@ -54,3 +54,6 @@ for _command in (
     *(snapshot, replay, bench, eval_),
 ):
     main.add_command(_command)
+
+if __name__ == "__main__":
+    main()

@@ -54,8 +54,9 @@ def down(invocation: Invocation) -> None:
 
     From any window. Nothing is left running, and nothing is lost.
     """
-    from . import supervisor  # noqa: PLC0415
+    from . import logs, supervisor  # noqa: PLC0415
 
+    logs.configure("warning")
     found = supervisor.down(invocation.settings)
     if found.stopped_pid:
         text = f"Stopped (process {found.stopped_pid})."

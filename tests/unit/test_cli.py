@@ -1,0 +1,148 @@
+"""The command line where nothing runs: what it says, where, and with which exit code."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+from instant_recall.events.errors import LogUnavailable, NotRunning, RecallError
+from instant_recall.ops.cli import main
+from instant_recall.ops.cli_options import Invocation, pass_invocation, root_options
+from instant_recall.ops.output import Bars, error_code, one_line, printable, table, width
+
+ASKING = [
+    ["status"],
+    ["push", "which lens?"],
+    ["search", "lens"],
+    ["open", "note:lens"],
+    ["remember", "the long lens"],
+    ["correct", "which lens?", "note:lens"],
+]
+
+
+def run(*arguments: str | Path, **environment: str) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], env=environment)
+
+
+@pytest.mark.parametrize("command", ASKING, ids=lambda command: command[0])
+def test_where_nothing_runs_a_question_fails_with_what_to_type(command: list[str], home: Path) -> None:
+    said = run("--home", home, *command)
+    assert said.exit_code == 1
+    assert said.stdout == ""
+    assert "instant-recall up" in said.stderr
+    assert len(said.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ASKING, ids=lambda command: command[0])
+def test_with_json_an_error_is_one_object_on_standard_output(command: list[str], home: Path) -> None:
+    said = run("--home", home, *command, "--json")
+    assert said.exit_code == 1
+    assert said.stderr == ""
+    assert json.loads(said.stdout)["error"] == "not_running"
+    assert "instant-recall up" in json.loads(said.stdout)["message"]
+
+
+@pytest.mark.parametrize("typed", [["pusch", "x"], ["push"], ["push", "x", "--limit", "3"], ["import", "recipes", "."]])
+def test_what_is_typed_wrongly_exits_with_2(typed: list[str], home: Path) -> None:
+    assert run("--home", home, *typed).exit_code == 2
+
+
+def test_nothing_to_stop_is_no_failure(home: Path) -> None:
+    said = run("down", "--home", home)
+    assert (said.exit_code, said.stdout) == (0, f"Nothing was running for {home}.\n")
+    said = run("down", "--home", home, "--json")
+    assert json.loads(said.stdout) == {"stopped_pid": None, "stopped_server": False}
+    assert list(home.iterdir()) == []
+
+
+@root_options
+@click.command()
+@pass_invocation
+def shown(invocation: Invocation) -> None:
+    """Print what an invocation came to."""
+    click.echo(f"{invocation.settings.home} {invocation.as_json}")
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        (["--home", "/a", "shown"], "/a False"),
+        (["shown", "--home", "/a"], "/a False"),
+        (["--home", "/a", "shown", "--home", "/b"], "/b False"),
+        (["--json", "shown"], "/env True"),
+        (["shown", "--json"], "/env True"),
+        (["shown"], "/env False"),
+    ],
+    ids=" ".join,
+)
+def test_home_and_json_are_taken_before_and_after_the_command(
+    typed: list[str], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(main.commands, "shown", shown)
+    assert run(*typed, INSTANT_RECALL_HOME="/env").stdout == f"{expected}\n"
+
+
+def test_the_environment_never_wins_over_what_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(main.commands, "shown", shown)
+    assert (
+        run("--json", "--home", "/a", "shown", INSTANT_RECALL_JSON="0", INSTANT_RECALL_HOME="/b").stdout == "/a True\n"
+    )
+    assert run("shown", INSTANT_RECALL_JSON="1", INSTANT_RECALL_HOME="/b").stdout == "/b True\n"
+
+
+def test_a_variable_that_cannot_be_used_is_named(home: Path) -> None:
+    said = run("status", "--home", home, INSTANT_RECALL_OWNER="a/b")
+    assert said.exit_code == 1
+    assert "INSTANT_RECALL_OWNER" in said.stderr
+    said = run("import", "notes", home, "--home", home, INSTANT_RECALL_LOG_LEVEL="loud")
+    assert said.exit_code == 1
+    assert "INSTANT_RECALL_LOG_LEVEL" in said.stderr
+
+
+@pytest.mark.parametrize("arguments", ["--help", "push x --home {home}", "status --home {home}"])
+def test_a_command_from_a_hook_loads_nothing_heavy(arguments: str, home: Path) -> None:
+    program = (
+        "import sys\nfrom instant_recall.ops.cli import main\nmain(sys.argv[1:], standalone_mode=False)\n"
+        "print('loaded', *sys.modules)"
+    )
+    typed = arguments.format(home=home).split()
+    said = subprocess.run([sys.executable, "-c", program, *typed], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in said.stdout.rpartition("loaded ")[2].split()}
+    heavy = {"numpy", "redis", "rq", "starlette", "uvicorn", "model2vec", "usearch", "bm25s", "structlog", "asyncio"}
+    assert "instant_recall" in loaded
+    assert not loaded & heavy
+
+
+# --- printing ---------------------------------------------------------------------------------------------------------
+
+
+def test_every_error_has_a_code_of_its_own() -> None:
+    assert error_code(NotRunning()) == "not_running"
+    assert error_code(LogUnavailable()) == "unavailable"
+    assert error_code(RecallError("x")) == "error"
+
+
+def test_columns_line_up_for_wide_letters_and_emoji() -> None:
+    lines = table([("ab", "x"), ("日本", "y"), ("🎥", "z")])
+    assert [width(line) for line in lines] == [7, 7, 7]
+    assert table([]) == []
+
+
+def test_what_an_item_says_cannot_move_the_cursor() -> None:
+    assert one_line("a\r\nb\x1b[2Jc\u2028d") == "a b [2Jc d"
+    assert printable("a\r\n\tb\x1b[2J\x07") == "a\n\tb[2J"
+
+
+def test_progress_is_drawn_only_for_somebody_who_looks_on(capsys: pytest.CaptureFixture[str]) -> None:
+    with Bars(shown=False) as silent:
+        silent("reading", 1, 2)
+    assert capsys.readouterr().err == ""
+    with Bars(shown=True) as drawn:
+        drawn("reading", 1, 2)
+        drawn("storing", 2, 2)
+    told = capsys.readouterr().err
+    assert "reading" in told
+    assert "storing" in told
