@@ -1,0 +1,106 @@
+"""The jobs that a worker runs. Their arguments and results are JSON: ids, counts and paths, never text of the owner's.
+
+A job may run twice, at the same time as another, or go on after its worker was given up for dead; each is safe alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import redis
+import structlog
+from rq import get_current_job
+
+from ..events.connect import connect
+from ..events.envelope import Actor, draft
+from ..events.errors import StaleBuild
+from ..events.redis_log import RedisEventLog, driver_errors
+from ..events.settings import Settings
+from ..events.types import SnapshotPublished
+from ..projections.snapshot_store import SnapshotStore
+from .lease import Lease
+from .queue import tag
+
+if TYPE_CHECKING:
+    from ..projections.manifest import Manifest
+
+log = structlog.get_logger()
+
+KEEP = 3
+"""Generations that stay on disk: the current one, one that readers may still be leaving, one to fall back to."""
+
+
+def build_snapshot(
+    home: str, redis_url: str | None = "", owner: str = "owner", encoder: str = "", full: bool = False
+) -> dict[str, Any]:
+    """Build a snapshot of everything in the log, make it current, tell the log, and remove what is no longer needed.
+
+    Args:
+        home: the data folder.
+        redis_url: the server; empty: the embedded one of `home`; None, in a job: the server that the job came from (so
+            that an address, which may hold a password, is stored in no job).
+        owner: whose log.
+        encoder: as in Settings.
+        full: make every vector anew instead of taking those of unchanged items from the present snapshot.
+
+    Returns:
+        `{"outcome": "published", "generation", "position", "counts", "bytes", "collected", "seconds"}`, or only an
+        outcome: `busy` when another builder is at work already, `stale` when another published first. Both mean that
+        there is, or shortly will be, a snapshot as good as this one.
+
+    Raises:
+        LogUnavailable: the server cannot be reached.
+        SnapshotFailed: the snapshot cannot be written; the one before it stays.
+        EncoderMissing: the encoder is not there.
+    """
+    settings = Settings(home=Path(home), redis_url=redis_url or "", owner=owner, encoder=encoder)
+    try:
+        with (
+            _client(settings, of_job=redis_url is None) as client,
+            driver_errors(client),
+            Lease(client, owner, f"snapshot:{tag(settings)}") as held,
+        ):
+            if held:
+                return _build(settings, client, full=full)
+            log.info("snapshot.busy", home=home)
+            return {"outcome": "busy"}
+    except StaleBuild as lost:
+        log.info("snapshot.stale", reason=str(lost))
+        return {"outcome": "stale"}
+
+
+@contextmanager
+def _client(settings: Settings, *, of_job: bool) -> Iterator[redis.Redis]:
+    job = get_current_job() if of_job else None
+    if job is not None:
+        yield job.connection
+        return
+    with closing(connect(settings)) as client:
+        yield client
+
+
+def _build(settings: Settings, client: redis.Redis, *, full: bool) -> dict[str, Any]:
+    # Imported here because they load numpy and the encoder's library, which whoever only enqueues does not need.
+    from ..projections.encoder import load_encoder  # noqa: PLC0415
+    from ..projections.snapshot import build  # noqa: PLC0415
+
+    began = time.monotonic()
+    events = RedisEventLog(client, settings.owner)
+    store = SnapshotStore(settings.snapshots_dir)
+    made: Manifest = build(events, store, load_encoder(settings.encoder), full=full)
+    published = SnapshotPublished(generation=made.generation, through=str(made.position))
+    events.append([draft(published, actor=Actor(kind="system", name="snapshot"))])
+    facts: dict[str, Any] = {
+        "generation": made.generation,
+        "position": str(made.position),
+        "counts": made.counts,
+        "bytes": made.total_bytes,
+        "collected": store.collect(KEEP),
+        "seconds": round(time.monotonic() - began, 3),
+    }
+    log.info("snapshot.published", **facts)
+    return {"outcome": "published", **facts}
