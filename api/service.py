@@ -314,7 +314,7 @@ class Service:
 
 
 def _at(overlay: Overlay, wanted: str) -> tuple[Item | None, str]:
-    """The item at an address and the part meant: the whole address first, then with what stands behind # as the part."""
+    """The item at an address and the part meant: the whole address first, then the part behind #."""
     whole = overlay.at(wanted)
     if whole is not None:
         return whole, ""

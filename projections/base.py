@@ -9,7 +9,9 @@ import numpy as np
 from ..events.position import Position
 from .asset_index import Vectors
 from .eligibility import Audiences, Policies
+from .items import Item
 from .names import NameIndex
+from .rows import Row, rows_of
 from .segment import FrozenRows, FrozenSegment
 from .state import State
 from .text_index import FrozenPostings, freeze
@@ -29,6 +31,14 @@ class Base:
     ordinals: dict[str, int] = field(default_factory=dict)
     addresses: dict[str, str] = field(default_factory=dict)
     """Item ids by address."""
+
+    def rows_of(self, item: Item) -> dict[Row, int]:
+        """Numbers of the rows that the base holds of an item, in order; they follow one another."""
+        ordinal = self.ordinals.get(item.id)
+        known = self.state.get(item.id)
+        if ordinal is None or known is None:
+            return {}
+        return {row: number for number, row in enumerate(rows_of(known), int(self.segment.first_row[ordinal]))}
 
     @property
     def position(self) -> Position:

@@ -98,7 +98,7 @@ def load_encoder(name: str = "") -> Encoder:
     folder = Path(name).expanduser() if name else BUNDLED
     if not folder.is_dir():
         raise EncoderMissing(
-            f"The encoder folder {folder} does not exist. Name the folder of a model2vec model in INSTANT_RECALL_ENCODER, "
+            f"The encoder folder {folder} does not exist. Name a model2vec folder in INSTANT_RECALL_ENCODER, "
             f"write {_HUB}NAME to fetch one from the model hub, or unset it for the bundled model."
         )
     return _from_folder(folder)

@@ -99,14 +99,6 @@ class Overlay:
             [number for in_base, number in touched.values() if not in_base],
         )
 
-    def row_places(self, item: Item) -> dict[Row, tuple[bool, int]]:
-        """Where each living row of an item is: (whether in the base, number)."""
-        ordinal = self.ordinal(item.id)
-        if ordinal is None:
-            return {}
-        touched = self._rows.get(ordinal)
-        return self._rows_in_base(ordinal) if touched is None else touched
-
     def _index(self, items: list[Item]) -> None:
         added: list[tuple[int, Row]] = []
         for item in items:
@@ -133,14 +125,8 @@ class Overlay:
             return ordinal
         self.policies.set(ordinal, item)
         if ordinal not in self._rows:
-            self._rows[ordinal] = self._rows_in_base(ordinal)
+            self._rows[ordinal] = {row: (True, number) for row, number in self.base.rows_of(item).items()}
         return ordinal
-
-    def _rows_in_base(self, ordinal: int) -> dict[Row, tuple[bool, int]]:
-        """Rows of an untouched item: the base numbers them in the order of `rows_of`."""
-        known = self.base.state.get(self.base.ids[ordinal]) if ordinal < len(self.base.ids) else None
-        first = int(self.base.segment.first_row[ordinal]) if known else 0
-        return {row: (True, first + n) for n, row in enumerate(rows_of(known))} if known else {}
 
     def _kill(self, in_base: bool, number: int) -> None:
         if in_base:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..events.errors import CorruptSnapshot
 from ..events.log import EventLog
 from ..events.position import Position
-from .asset_index import EXACT_UP_TO, HalfArray, Vectors, build_graph, open_graph
+from .asset_index import EXACT_UP_TO, HalfArray, Vectors, build_graph, halve, open_graph
 from .base import Base, empty_base
 from .eligibility import Audiences, Policies
 from .encoder import Encoder
@@ -27,7 +27,7 @@ from .items import Item
 from .manifest import Manifest
 from .names import NameIndex
 from .overlay import Overlay
-from .rows import Row
+from .rows import Row, rows_of
 from .segment import FrozenRows, FrozenSegment
 from .snapshot_store import Opened, SnapshotStore
 from .state import State
@@ -81,29 +81,54 @@ def build(events: EventLog, store: SnapshotStore, encoder: Encoder, *, full: boo
         full: start from zero and use nothing of an older snapshot.
     """
     started_from = store.current()
-    overlay = Overlay(empty_base(encoder.dim) if full else latest_base(store, encoder), encoder)
-    catch_up(overlay, events)
+    base = empty_base(encoder.dim) if full else latest_base(store, encoder)
+    state = State(base.state)
+    while batch := events.read(state.position, BATCH):
+        for event in batch:
+            state.apply(event)
     return store.publish(
-        lambda folder: write(overlay, folder),
-        position=overlay.position,
+        lambda folder: write(state, base, encoder, folder),
+        position=state.position,
         encoder=encoder.fingerprint,
         started_from=started_from,
     )
 
 
-def write(overlay: Overlay, folder: Path) -> dict[str, int]:
-    """Write an overlay and its base as one new base; returns what the manifest counts."""
-    state = overlay.state
+def write(state: State, base: Base, encoder: Encoder, folder: Path) -> dict[str, int]:
+    """Write a state over a base as a new base; returns what the manifest counts. Vectors of the base are used again."""
     items = list(state.all())
-    places = [overlay.row_places(item) for item in items]
-    rows = [row for found in places for row in found]
+    rows_per_item = [rows_of(item) for item in items]
+    rows = [row for found in rows_per_item for row in found]
     _write_items(folder / "items.bin", items)
     rest = _Rest(state.position, state.readers, state.shown)
     (folder / "state.msgpack").write_bytes(msgspec.msgpack.encode(rest))
-    _write_rows(folder / "rows", rows, [len(found) for found in places])
+    _write_rows(folder / "rows", rows, [len(found) for found in rows_per_item])
     _write_text(folder / "text", rows)
-    _write_assets(folder / "assets", _gather(overlay, [place for found in places for place in found.values()]))
+    _write_assets(folder / "assets", _vectors(items, rows_per_item, base, encoder))
     return {"items": len(items), "rows": len(rows)}
+
+
+def _vectors(items: list[Item], rows_per_item: list[list[Row]], base: Base, encoder: Encoder) -> HalfArray:
+    """One vector a row: the base's where it has that row, else encoded, in batches."""
+    matrix = np.zeros((sum(map(len, rows_per_item)), encoder.dim), dtype=np.float16)
+    missing: list[tuple[int, str]] = []
+    start = 0
+    for item, rows in zip(items, rows_per_item, strict=True):
+        known = base.rows_of(item)
+        if rows == list(known):
+            first = next(iter(known.values()), 0)
+            matrix[start : start + len(rows)] = base.segment.matrix[first : first + len(rows)]
+        else:
+            for place, row in enumerate(rows, start):
+                if row in known:
+                    matrix[place] = base.segment.matrix[known[row]]
+                else:
+                    missing.append((place, row.text))
+        start += len(rows)
+    for batch in range(0, len(missing), BATCH):
+        places, texts = zip(*missing[batch : batch + BATCH], strict=True)
+        matrix[list(places)] = halve(encoder.encode(texts))
+    return matrix
 
 
 def _write_items(path: Path, items: list[Item]) -> None:
@@ -143,16 +168,6 @@ def _write_assets(folder: Path, matrix: HalfArray) -> None:
     np.save(folder / "vectors.npy", matrix)
     if len(matrix) > EXACT_UP_TO:
         build_graph(matrix, folder / "graph.usearch")
-
-
-def _gather(overlay: Overlay, places: list[tuple[bool, int]]) -> HalfArray:
-    """The vectors at these places: none is computed again."""
-    in_base = np.fromiter((base for base, _ in places), np.bool_, len(places))
-    numbers = np.fromiter((number for _, number in places), np.int64, len(places))
-    matrix = np.zeros((len(places), overlay.segment.matrix.shape[1]), dtype=np.float16)
-    matrix[in_base] = overlay.base.segment.matrix[numbers[in_base]]
-    matrix[~in_base] = overlay.segment.matrix[numbers[~in_base]]
-    return matrix
 
 
 def open_base(opened: Opened, *, between: Callable[[], None] = lambda: None) -> Base:

@@ -1,0 +1,67 @@
+"""The one check of who may see what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from instant_recall.projections.eligibility import Audiences, Policies, Reader, eligible, may_see
+from instant_recall.projections.items import Item
+
+OWNER = Reader("owner")
+LAB = Reader("sub:lab", frozenset({"lab"}))
+NOBODY = Reader("sub:unknown")
+
+
+def item(**fields: Any) -> Item:
+    return Item(id="x", kind="note", recorded_at=1, **fields)
+
+
+@pytest.mark.parametrize(
+    ("audience", "reader", "seen"),
+    [
+        (("owner",), OWNER, True),
+        (("owner",), LAB, False),
+        (("owner", "lab"), LAB, True),
+        (("labs",), LAB, False),
+        ((), LAB, False),
+        ((), OWNER, True),
+        (("lab",), NOBODY, False),
+    ],
+)
+def test_the_audience_decides(audience: tuple[str, ...], reader: Reader, seen: bool) -> None:
+    assert may_see(item(audience=audience), reader, now=10) is seen
+
+
+@pytest.mark.parametrize("flag", ["muted", "quarantined", "forgotten"])
+def test_a_held_back_item_is_shown_to_nobody(flag: str) -> None:
+    assert not may_see(item(**{flag: True}), OWNER, now=10)
+
+
+def test_an_item_that_nobody_recorded_is_not_shown() -> None:
+    assert not may_see(Item(id="x", kind="note"), OWNER, now=10)
+
+
+@pytest.mark.parametrize(("now", "seen"), [(4, False), (5, True), (7, True), (8, False)])
+def test_an_item_is_valid_from_its_first_moment_until_before_its_last(now: int, seen: bool) -> None:
+    assert may_see(item(valid_from=5, valid_until=8), OWNER, now) is seen
+
+
+def test_the_columns_say_of_each_item_what_the_single_check_says() -> None:
+    items = [item(), item(audience=("lab",)), item(muted=True), item(valid_until=3, audience=("lab",)), item(audience=())]
+    policies = Policies(Audiences())
+    for one in items:
+        policies.append(one)
+
+    for reader in (OWNER, LAB, NOBODY):
+        assert eligible(policies, reader, 10).tolist() == [may_see(one, reader, 10) for one in items]
+
+
+def test_a_copy_of_the_policies_is_independent() -> None:
+    policies = Policies(Audiences())
+    policies.append(item())
+    twin = policies.copy()
+    twin.set(0, item(muted=True))
+
+    assert eligible(policies, OWNER, 10).tolist() == [True]
+    assert eligible(twin, OWNER, 10).tolist() == [False]
