@@ -15,7 +15,7 @@ from urllib.parse import quote
 import msgspec
 
 from ..events.errors import NotFound
-from .front_matter import is_invisible, one_line
+from .front_matter import one_line
 
 LARGEST_FILE: Final = 2 * 1024 * 1024
 """Bytes of the largest file that is read; a text that somebody wrote by hand stays far below."""
@@ -32,6 +32,9 @@ LOOP: Final = "a link loop"
 DANGLING: Final = "a link that leads nowhere"
 SEEN_ALREADY: Final = "a link to something that is imported already"
 BAD_NAME: Final = "its name is not UTF-8"
+LONG_PATH: Final = "its path is too long"
+LONGEST_URI: Final = 4_096
+"""Bytes of a source that the log takes."""
 
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -175,7 +178,8 @@ def _found(path: Path, top: Path) -> Found | Skipped:
         return _found_skipped(path, top, BAD_NAME)
     relative = _safe(relative)
     shown = f"{_safe(top.name)}/{relative}" if top.name else relative
-    return Found(path, relative, shown, path.as_uri())
+    found = Found(path, relative, shown, path.as_uri())
+    return found if len(found.uri) <= LONGEST_URI else found.skip(LONG_PATH)
 
 
 def _found_skipped(path: Path, top: Path, reason: str, *, keeps: bool = False) -> Skipped:
@@ -184,12 +188,12 @@ def _found_skipped(path: Path, top: Path, reason: str, *, keeps: bool = False) -
 
 
 def _safe(path: str) -> str:
-    """A path that keeps its place in an address: nothing invisible, and no `#`, which parts path and anchor."""
+    """A path as part of an address: no white space, nothing invisible, and no `#`, which parts path and anchor."""
     return "".join(quote(c, safe="") if _breaks(c) else c for c in path)
 
 
 def _breaks(c: str) -> bool:
-    return c in "#%" or is_invisible(c) or (c.isspace() and c != " ")
+    return c in "#%" or c.isspace() or not c.isprintable()
 
 
 def _unreadable(error: OSError) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -17,10 +18,12 @@ from urllib.parse import unquote, unquote_to_bytes, urlsplit
 import msgspec
 import structlog
 
+from ..events.checks import MAX_ID_BYTES
 from ..events.envelope import Actor, EventDraft, Source, draft, now_ms
 from ..events.errors import InvalidEvent
 from ..events.types import AssetRecorded, ItemClosed, Millis, NoteRecorded
 from ..projections.items import Item
+from ..projections.pointers import MOST, OPENING
 from .folders import Found, Skipped, read_text, real_root, walk
 from .markdown import slug
 
@@ -33,6 +36,8 @@ OnFile = Callable[[Path], None]
 GONE: Final = "no longer in the imported folder"
 """The reason of an item that an import closed. When the item comes back, so does the file's say; see `plan`."""
 FORGOTTEN: Final = "forgotten by its owner"
+
+_POINTER_LINE = re.compile(r"[\s>]*\[\w+\] .*Open: \S")
 
 log = structlog.get_logger()
 
@@ -123,11 +128,11 @@ def scan(
         if on_file:
             on_file(entry.path)
         text = read_text(entry)
-        recorded = text if isinstance(text, Skipped) else _parsed(parse, entry, text)
+        recorded = text if isinstance(text, Skipped) else _parsed(parse, entry, _without_pushes(text))
         if isinstance(recorded, Skipped):
             skipped.append(recorded)
         else:
-            found += [(entry, event) for event in recorded]
+            found += [(entry, _renamed(event, event.item)) for event in recorded]
     found.sort(key=lambda pair: pair[0].relative)
     skipped.sort(key=lambda skip: skip.path)
     at = now_ms() if now is None else now
@@ -190,7 +195,7 @@ def _told_apart(found: list[tuple[Found, Recorded]]) -> list[tuple[Found, Record
             names = (
                 f"{item}-{folder}{number}" for number in ("", *(f"-{again}" for again in range(2, len(found) + 2)))
             )
-            own = next(name for name in names if name not in taken)
+            own = next(name for name in map(_fitting, names) if name not in taken)
             taken.add(own)
             result[n] = (entry, _renamed(event, own))
     return result
@@ -199,7 +204,7 @@ def _told_apart(found: list[tuple[Found, Recorded]]) -> list[tuple[Found, Record
 def _apart_from_others(found: EventDraft, scan: Scan, known: Mapping[str, Known]) -> EventDraft:
     """The draft under an id of this folder's own, when another folder's item has the id and its file is still there."""
     event = _recorded(found)
-    own = f"{event.item}-{hashlib.sha256(scan.root.encode()).hexdigest()[:8]}"
+    own = _fitting(f"{event.item}-{_short_hash(scan.root)}")
     before, before_own = known.get(event.item), known.get(own)
     used = before_own is not None and not (before_own.closed and before_own.reason == GONE)
     elsewhere = (
@@ -213,8 +218,37 @@ def _apart_from_others(found: EventDraft, scan: Scan, known: Mapping[str, Known]
 
 
 def _renamed(event: Recorded, item: str) -> Recorded:
-    address = item if event.address == event.item else event.address
-    return msgspec.structs.replace(event, item=item, address=address)
+    """The event under an id, which is cut to what the log takes; an address that is the id follows it."""
+    own = _fitting(item)
+    return msgspec.structs.replace(event, item=own, address=own if event.address == event.item else event.address)
+
+
+def _fitting(item: str) -> str:
+    """The id, or as much of its beginning as fits with a hash of all of it behind."""
+    raw = item.encode()
+    return (
+        item if len(raw) <= MAX_ID_BYTES else f"{raw[: MAX_ID_BYTES - 9].decode(errors='ignore')}-{_short_hash(item)}"
+    )
+
+
+def _short_hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _without_pushes(text: str) -> str:
+    """The text with empty lines where somebody kept a push: what recalls a memory must not become one."""
+    if OPENING not in text:
+        return text
+    lines = text.split("\n")
+    left = 0
+    for n, line in enumerate(lines):
+        if OPENING in line:
+            left = MOST + 1
+        elif not _POINTER_LINE.match(line):
+            left = 0
+        if left:
+            lines[n], left = "", left - 1
+    return "\n".join(lines)
 
 
 def _draft(event: Recorded, importer: str, uri: str, at: Millis) -> EventDraft:

@@ -31,7 +31,8 @@ class Section(msgspec.Struct, frozen=True):
     anchor: str
     """What stands behind `#` in a link to the heading; unique in the file, empty before the first heading."""
     path: str
-    """Anchors of the headings, outermost first, joined by `/`; unique in the file."""
+    """Slugs of the headings, outermost first, joined by `/`; unique in the file. The file's title is left out, so that
+    a new title changes no path: it is the first heading, when that is the only one of level 1."""
     piece: int
     """1, or counted on from there when the section was cut."""
     first: int
@@ -89,6 +90,9 @@ def markdown_sections(text: str, first_line: int = 1) -> list[Section]:
     anchors, paths = _Slugs(), _Slugs()
     above: list[tuple[_Block, str]] = []
     sections = _cut(lines, blocks, (0, headings[0].first if headings else len(lines)), Section((), "", "", 1, 0, 0, ""))
+    titled = [heading.level for heading in headings].count(1) == 1 and headings[0].level == 1
+    # Text before the title has the empty path; only then the title's own text needs another.
+    title = (slug(headings[0].heading) or "section") if titled and sections else ""
     for n, heading in enumerate(headings):
         own = slug(heading.heading) or "section"
         above = [entry for entry in above if entry[0].level < heading.level] + [(heading, own)]
@@ -96,7 +100,7 @@ def markdown_sections(text: str, first_line: int = 1) -> list[Section]:
         like = Section(
             headings=tuple(block.heading for block, _ in above if block.heading),
             anchor=anchors.unique(own),
-            path=paths.unique("/".join(own for _, own in above)),
+            path=paths.unique("/".join([own for _, own in above][1 if titled else 0 :]) or title),
             piece=1,
             first=0,
             last=0,

@@ -30,9 +30,9 @@ def is_note_file(name: str) -> bool:
 def scan_notes(root: Path, *, on_file: OnFile | None = None, now: Millis | None = None) -> Scan:
     """Read every note below `root`, or `root` itself when it is a file.
 
-    Each section that has text of its own gives a `NoteRecorded`: id `note:lab.md#lab/camera` (the path below `root`,
-    and the headings above), address `notes/lab.md#camera:L10-L24`, the text exactly those lines. A file whose front
-    matter names a kind (machine, decision, approach, document, tool) gives one `AssetRecorded` instead.
+    Each section that has text of its own gives a `NoteRecorded`: id `note:lab.md#camera/lens` (the path below `root`,
+    then the headings above but the title), address `notes/lab.md#lens:L10-L24`, the text exactly those lines. A file
+    whose front matter names a kind (machine, decision, approach, document, tool) gives one `AssetRecorded` instead.
 
     Raises:
         NotFound: there is nothing at `root`.

@@ -43,6 +43,14 @@ def test_sections_carry_headings_anchor_path_and_exact_lines():
     ]
 
 
+def test_the_title_of_a_file_is_in_the_names_and_not_in_the_paths():
+    titled = markdown_sections("# Lab\n\nintro\n\n## Camera\n\nc\n\n### Lens\n\nl\n")
+    assert [(s.path, s.headings) for s in titled] == [
+        ("", ("Lab",)), ("camera", ("Lab", "Camera")), ("camera/lens", ("Lab", "Camera", "Lens")),
+    ]  # fmt: skip
+    assert [s.path for s in markdown_sections("Before.\n\n# Lab\n\nintro\n\n## Lab\n\nl\n")] == ["", "lab", "lab-1"]
+
+
 def test_the_text_of_a_section_is_exactly_its_lines():
     lines = LAB.split("\n")
     for section in markdown_sections(LAB):

@@ -1,5 +1,13 @@
+from typing import Any
+
 import pytest
-from instant_recall.workers.notes import NO_TEXT, scan_notes
+from instant_recall.events.codec import encode
+from instant_recall.projections.pointers import block
+from instant_recall.workers.notes import NO_TEXT
+from instant_recall.workers.notes import scan_notes as _scan_notes
+
+# Any: what a draft holds is looked into freely here.
+scan_notes: Any = _scan_notes
 
 LAB = """# Lab machine
 
@@ -38,18 +46,18 @@ def test_every_section_with_text_is_a_note_with_an_exact_address(notes):
     note(notes, "lab.md", LAB)
     found = events(notes)
     assert {item: (event.name, event.address) for item, event in found.items()} == {
-        "note:lab.md#lab-machine": ("Lab machine", "notes/lab.md#lab-machine:L3-L3"),
-        "note:lab.md#lab-machine/camera": ("Lab machine > Camera", "notes/lab.md#camera:L7-L8"),
-        "note:lab.md#lab-machine/setup": ("Lab machine > Setup", "notes/lab.md#setup:L12-L12"),
+        "note:lab.md": ("Lab machine", "notes/lab.md#lab-machine:L3-L3"),
+        "note:lab.md#camera": ("Lab machine > Camera", "notes/lab.md#camera:L7-L8"),
+        "note:lab.md#setup": ("Lab machine > Setup", "notes/lab.md#setup:L12-L12"),
     }
-    assert found["note:lab.md#lab-machine/setup"].text == "    make camera"
+    assert found["note:lab.md#setup"].text == "    make camera"
 
 
 def test_a_use_when_line_gives_situations(notes):
     note(notes, "lab.md", LAB)
     note(notes, "b.md", "- **Use when:** it rains\n")
     found = events(notes)
-    assert found["note:lab.md#lab-machine/camera"].use_when == ("the picture is dark", "a lens was changed")
+    assert found["note:lab.md#camera"].use_when == ("the picture is dark", "a lens was changed")
     assert found["note:b.md"].use_when == ("it rains",)
 
 
@@ -57,8 +65,8 @@ def test_a_note_without_headings_is_named_by_its_front_matter_or_its_file(notes)
     note(notes, "a/door code.md", "Ask Kim.\n")
     note(notes, "b.md", "---\nname: stage script\ndescription: Owner wants the script\n---\nUse it.\n")
     found = events(notes)
-    assert (found["note:a/door code.md"].name, found["note:a/door code.md"].address) == (
-        "door code", "notes/a/door code.md:L1-L1",
+    assert (found["note:a/door%20code.md"].name, found["note:a/door%20code.md"].address) == (
+        "door code", "notes/a/door%20code.md:L1-L1",
     )  # fmt: skip
     assert (found["note:b.md"].name, found["note:b.md"].address) == ("stage script", "notes/b.md:L5-L5")
     assert found["note:b.md"].use_when == ("Owner wants the script",)
@@ -100,7 +108,7 @@ def test_broken_front_matter_loses_no_text_of_a_note(notes):
 def test_a_memory_file_keeps_its_links_in_their_section(notes):
     path = note(notes, "MEMORY.md", "# Index\n\n- [Stage](stage.md) - one script\n- [Lab](lab.md) - the camera\n")
     (event,) = events(path).values()
-    assert (event.item, event.address) == ("note:MEMORY.md#index", "notes/MEMORY.md#index:L3-L4")
+    assert (event.item, event.address) == ("note:MEMORY.md", "notes/MEMORY.md#index:L3-L4")
     assert event.text == "- [Stage](stage.md) - one script\n- [Lab](lab.md) - the camera"
 
 
@@ -115,7 +123,7 @@ def test_plain_text_is_one_note_and_other_files_and_skills_are_none(notes):
 
 def test_a_long_section_is_cut_into_pieces_with_ids_of_their_own(notes):
     note(notes, "a.md", "# Log\n\n" + "\n\n".join(f"day {n} " + "word " * 100 for n in range(9)))
-    assert list(events(notes)) == ["note:a.md#log", "note:a.md#log~2", "note:a.md#log~3"]
+    assert list(events(notes)) == ["note:a.md", "note:a.md~2", "note:a.md~3"]
 
 
 def test_ids_stay_when_lines_move_and_addresses_follow(notes):
@@ -124,7 +132,7 @@ def test_ids_stay_when_lines_move_and_addresses_follow(notes):
     note(notes, "lab.md", LAB.replace("cellar.", "cellar.\nIt hums."))
     after = events(notes)
     assert list(before) == list(after)
-    assert after["note:lab.md#lab-machine/camera"].address == "notes/lab.md#camera:L8-L9"
+    assert after["note:lab.md#camera"].address == "notes/lab.md#camera:L8-L9"
 
 
 def test_windows_line_ends_keep_text_lines_and_digests(notes, tmp_path):
@@ -140,6 +148,22 @@ def test_names_with_emoji_right_to_left_text_and_marks_that_break_addresses_are_
         "notes/🚀.md:L1-L1", "notes/מצלמה.md:L1-L1", "notes/a%23b.md:L1-L1", "notes/x%0Ay%E2%80%AE.md:L1-L1",
     }  # fmt: skip
     assert all("\u202e" not in event.name and "\n" not in event.name for event in events(notes).values())
+
+
+def test_a_push_that_somebody_kept_in_a_note_is_no_memory(notes):
+    pushed = block(["[skill] portal-helper: drives a browser. Open: skill:portal-helper"])
+    note(notes, "a.md", f"# A\n\nmine\n\n{pushed}\n[link]: kept\n\n## B\n\n> {pushed.splitlines()[0]}\n")
+    (event,) = events(notes).values()
+    assert (event.text, event.address) == ("mine\n\n\n\n[link]: kept", "notes/a.md#a:L3-L7")
+
+
+def test_ids_stay_within_what_the_log_takes_and_stay_apart(notes):
+    deep = "/".join(["folder-" + "x" * 90] * 6)
+    note(notes, f"{deep}/a.md", "# T\n\n## " + "ש" * 400 + "\n\na\n\n## " + "ש" * 400 + "\n\nb\n")
+    drafts = scan_notes(notes).drafts
+    assert len({draft.event.item for draft in drafts}) == 2
+    for draft in drafts:
+        encode(draft)
 
 
 def test_a_file_of_headings_alone_is_skipped(notes):
