@@ -1,0 +1,209 @@
+"""Trains the ranker: `python -m instant_recall.ops.train FOLDER ...` writes `projections/ranker.json`.
+
+Needs the extra `train` (scikit-learn). The product itself only ever reads the file, which a person can read too.
+
+The bar is set on requests for which nothing is right: it is the lowest probability at which at most `MOST_FALSE` of
+them would be answered, judged by models that had not seen the items in question.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ..events.errors import RecallError
+from ..projections.encoder import load_encoder
+from ..projections.ranker import FEATURES, WEIGHTS
+from .train_data import Asked, read_all
+
+FOLDS: Final = 5
+MOST_FALSE: Final = 0.17
+"""Share of requests with nothing to find that may get a push. The promise is 0.20; the rest is for new requests."""
+SILENT_KINDS: Final = ("none",)
+"""Kinds in which nothing is right and nothing is hidden. Without any such: all requests that expect nothing."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Table:
+    """All candidates of all requests, one row each."""
+
+    features: Floats
+    right: NDArray[np.bool_]
+    request: NDArray[np.int64]
+    """Which request a row belongs to."""
+    weight: Floats
+    """Worlds together count as much as sets together; within each, sources count alike whatever their size."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A logistic model: the log-odds are `bias` plus the weighted features."""
+
+    weights: Floats
+    bias: float
+
+    def probabilities(self, features: Floats) -> Floats:
+        """One probability per row."""
+        return np.asarray(1 / (1 + np.exp(-(features @ self.weights + self.bias))), dtype=np.float64)
+
+
+def run(folders: Sequence[Path], *, out: Path = WEIGHTS, seed: int = 0, encoder: str = "") -> dict[str, Any]:
+    """Ask every request in or below the folders, fit the model, set the bar, write the file; returns what was written.
+
+    Raises:
+        RecallError: there is nothing to train on, or scikit-learn is missing.
+    """
+    asked = read_all(folders, load_encoder(encoder), seed=seed, tell=_tell)
+    table = make_table(asked)
+    unseen = cross_validate(table, asked, seed)
+    final = fit(table, np.ones(len(table.right), np.bool_), seed)
+    bar = choose_bar(asked, table, unseen)
+    sources = ", ".join(dict.fromkeys(one.source for one in asked))
+    written = {
+        "features": list(FEATURES),
+        "weights": [round(float(weight), 4) for weight in final.weights],
+        "bias": round(final.bias, 4),
+        "bar": bar,
+        "data": sources,
+        "seed": seed,
+        "cases": len(asked),
+        "cross_validated": judge(asked, table, unseen, bar),
+    }
+    out.write_bytes(msgspec.json.format(msgspec.json.encode(written), indent=2) + b"\n")
+    return written
+
+
+def make_table(asked: Sequence[Asked]) -> Table:
+    """Lay all candidates out as rows. Requests without a candidate have none."""
+    requests = Counter((one.world, one.source) for one in asked)
+    sources = Counter(world for world, _ in requests)
+    share = {key: len(asked) / len(sources) / sources[key[0]] / count for key, count in requests.items()}
+    rows = [row for one in asked for row in one.rows]
+    sizes = [len(one.rows) for one in asked]
+    weights = [share[one.world, one.source] for one in asked]
+    return Table(
+        features=np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES)),
+        right=np.array([right for one in asked for right in one.right], dtype=np.bool_),
+        request=np.repeat(np.arange(len(asked)), sizes),
+        weight=np.repeat(np.array(weights), sizes),
+    )
+
+
+def fit(table: Table, chosen: NDArray[np.bool_], seed: int) -> Fitted:
+    """A logistic regression over the chosen rows, without a negative weight.
+
+    Each feature speaks for an item, so a negative weight would only say that features overlap in the data at hand;
+    the most negative one is left out (its weight is 0) until there is none.
+    """
+    if not table.right[chosen].any() or table.right[chosen].all():
+        raise RecallError("The requests have no right or no wrong candidates. Give more worlds or sets to train on.")
+    kept = list(range(len(FEATURES)))
+    while True:
+        found, bias = _regress(table.features[chosen][:, kept], table.right[chosen], table.weight[chosen], seed)
+        worst = int(np.argmin(found))
+        if found[worst] >= 0 or len(kept) == 1:
+            break
+        kept.pop(worst)
+    weights = np.zeros(len(FEATURES))
+    weights[kept] = found
+    return Fitted(weights, bias)
+
+
+def _regress(features: Floats, right: NDArray[np.bool_], weight: Floats, seed: int) -> tuple[Floats, float]:
+    try:
+        # An extra, for this one command.
+        from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]  # noqa: PLC0415
+    except ImportError as error:
+        raise RecallError("Training needs scikit-learn: `pip install instant-recall[train]`.") from error
+    model = LogisticRegression(C=1.0, max_iter=1_000, random_state=seed)
+    model.fit(features, right, sample_weight=weight)
+    return np.asarray(model.coef_[0], dtype=np.float64), float(model.intercept_[0])
+
+
+def cross_validate(table: Table, asked: Sequence[Asked], seed: int) -> Floats:
+    """Each row's probability from a model that saw no request about the same item."""
+    abouts = sorted({one.about for one in asked})
+    folds = dict(zip(abouts, np.random.default_rng(seed).permutation(len(abouts)) % FOLDS, strict=True))
+    fold = np.array([folds[one.about] for one in asked])[table.request]
+    unseen = np.zeros(len(table.right))
+    for number in range(FOLDS):
+        held_back = fold == number
+        if held_back.any():
+            unseen[held_back] = fit(table, ~held_back, seed).probabilities(table.features[held_back])
+    return unseen
+
+
+def best(asked: Sequence[Asked], table: Table, probabilities: Floats) -> Floats:
+    """The highest probability among each request's candidates; 0 where there is none."""
+    highest = np.zeros(len(asked))
+    np.maximum.at(highest, table.request, probabilities)
+    return highest
+
+
+def choose_bar(asked: Sequence[Asked], table: Table, probabilities: Floats) -> float:
+    """The lowest bar that lets through at most MOST_FALSE of the requests with nothing to find."""
+    silent = [n for n, one in enumerate(asked) if one.kind in SILENT_KINDS] or [
+        n for n, one in enumerate(asked) if not one.expecting
+    ]
+    if not silent:
+        raise RecallError("Every request has something to find, so no bar can be set. Add requests that have nothing.")
+    highest = sorted(best(asked, table, probabilities)[silent], reverse=True)
+    first_to_stop = highest[int(MOST_FALSE * len(highest))]
+    # The next number with four digits, since the file has four.
+    return math.floor(first_to_stop * 10_000 + 1) / 10_000
+
+
+def judge(asked: Sequence[Asked], table: Table, probabilities: Floats, bar: float) -> dict[str, dict[str, float]]:
+    """By source and kind: how many expect something, have it first or among five above the bar, or are pushed to."""
+    figures: dict[str, dict[str, float]] = {}
+    ends = np.cumsum([0, *(len(one.rows) for one in asked)])
+    for number, one in enumerate(asked):
+        rows = slice(ends[number], ends[number + 1])
+        order = [n for n in np.argsort(-probabilities[rows], kind="stable")[:5] if probabilities[rows][n] >= bar]
+        found = figures.setdefault(
+            f"{one.source}/{one.kind}", {"cases": 0, "expecting": 0, "hit1": 0, "hit5": 0, "pushed": 0}
+        )
+        hits = [bool(table.right[rows][n]) for n in order]
+        found["cases"] += 1
+        found["expecting"] += one.expecting
+        found["hit1"] += any(hits[:1])
+        found["hit5"] += any(hits)
+        found["pushed"] += bool(order)
+    return figures
+
+
+def _tell(source: str, asked: int) -> None:
+    sys.stderr.write(f"{source}: {asked} requests\n")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m instant_recall.ops.train", description="Train the ranker.")
+    parser.add_argument("folders", type=Path, nargs="+", help="worlds and sets, or folders that hold some")
+    parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the weights go (default: into the package)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--encoder", default="", help="folder of a model2vec model (default: the bundled one)")
+    chosen = parser.parse_args(arguments)
+    try:
+        written = run(chosen.folders, out=chosen.out, seed=chosen.seed, encoder=chosen.encoder)
+    except RecallError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(written), indent=2).decode() + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

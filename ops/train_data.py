@@ -1,0 +1,179 @@
+"""What the ranker is trained on: requests with the product's own candidates for them, and which of these are right.
+
+Two kinds of folder are read: worlds (see `worlds.py`) and sets. A set is a folder with `corpus.jsonl` (things, each in
+the `group` of its owner) and `queries.jsonl` (requests of a group with the ids that are `relevant`, often none).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+
+from ..api.messages import PushRequest
+from ..api.service import Service
+from ..events.envelope import draft
+from ..events.errors import RecallError
+from ..events.log import MAX_BATCH
+from ..events.memory_log import MemoryEventLog
+from ..events.types import AssetRecorded, Millis
+from ..projections.encoder import Encoder
+from ..projections.ranker import FEATURES
+from .playback import Playback, request_of
+from .worlds import millis, read_world
+
+R = TypeVar("R", bound=msgspec.Struct)
+
+QUERIES_OF_A_SET = 400
+"""More of one set would make the model its own; a world has about as many cases."""
+KEYS_OF_A_THING = 5
+"""Public sets give up to a hundred use keys for one thing, which no owner writes."""
+_NOW: Millis = 1_767_225_600_000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request with its candidates: a row of features each, and which rows are right."""
+
+    source: str
+    """The folder's name."""
+    world: bool
+    """The folder is a world; False: a set."""
+    kind: str
+    about: str
+    """The item that is right, or the request's own id when nothing is: what cross-validation keeps together."""
+    expecting: bool
+    """Something is right, whether or not it is among the candidates."""
+    rows: tuple[tuple[float, ...], ...]
+    """In the order of `FEATURES`; things that the request names are left out."""
+    right: tuple[bool, ...]
+
+
+class _Thing(msgspec.Struct, frozen=True):
+    id: str
+    group: str
+    name: str = ""
+    description: str = ""
+    text: str = ""
+    use_when: tuple[str, ...] = ()
+
+
+class _Query(msgspec.Struct, frozen=True):
+    id: str
+    group: str
+    text: str
+    relevant: tuple[str, ...] = ()
+    category: str = ""
+    lang: str = "en"
+
+
+def read_all(
+    folders: Sequence[Path],
+    encoder: Encoder,
+    *,
+    seed: int = 0,
+    tell: Callable[[str, int], None] = lambda _source, _asked: None,
+) -> list[Asked]:
+    """Every request of every world and set in or below the folders, asked. `tell` hears each one's name and count.
+
+    Raises:
+        RecallError: there is neither a world nor a set, or one of them cannot be read.
+    """
+    found: list[Asked] = []
+    for place in sorted({path.parent for folder in folders for path in folder.rglob("*.jsonl")}):
+        if (place / "cases.jsonl").exists():
+            asked = list(_ask_world(place, encoder))
+        elif (place / "corpus.jsonl").exists() and (place / "queries.jsonl").exists():
+            asked = list(_ask_set(place, encoder, seed))
+        else:
+            continue
+        tell(place.name, len(asked))
+        found += asked
+    if not found:
+        named = ", ".join(str(folder) for folder in folders)
+        raise RecallError(f"There is neither a world nor a set in {named}. Name folders that hold some.")
+    return found
+
+
+def _ask_world(folder: Path, encoder: Encoder) -> Iterator[Asked]:
+    world = read_world(folder)
+    playback = Playback(world, encoder)
+    try:
+        for case in sorted(world.cases, key=lambda case: case.at):
+            playback.feed_until(millis(case.at))
+            rows, right = _candidates(
+                playback.service, request_of(case), millis(case.at), case.expect, playback.world_id
+            )
+            about = case.expect[0] if case.expect else case.id
+            yield Asked(folder.name, True, case.kind, about, bool(case.expect), rows, right)
+    finally:
+        playback.close()
+
+
+def _ask_set(folder: Path, encoder: Encoder, seed: int) -> Iterator[Asked]:
+    """The English queries of a set, each asked where only its own group's things are."""
+    queries = [query for query in _read(folder / "queries.jsonl", _Query) if query.lang == "en"]
+    if len(queries) > QUERIES_OF_A_SET:
+        chosen = np.random.default_rng(seed).choice(len(queries), QUERIES_OF_A_SET, replace=False)
+        queries = [queries[int(number)] for number in sorted(chosen)]
+    things = defaultdict(list)
+    for thing in _read(folder / "corpus.jsonl", _Thing):
+        things[thing.group].append(thing)
+    by_group = defaultdict(list)
+    for query in queries:
+        by_group[query.group].append(query)
+    for group, asked in by_group.items():
+        yield from _ask_group(folder.name, things[group], asked, encoder)
+
+
+def _ask_group(source: str, things: Sequence[_Thing], queries: Sequence[_Query], encoder: Encoder) -> Iterator[Asked]:
+    log = MemoryEventLog(clock=lambda: _NOW)
+    drafts = [
+        draft(
+            AssetRecorded(
+                item=thing.id,
+                kind="skill",
+                name=thing.name,
+                description=thing.description or thing.text[:1_000],
+                use_when=thing.use_when[:KEYS_OF_A_THING],
+            ),
+            occurred_at=_NOW,
+        )
+        for thing in things
+    ]
+    for first in range(0, len(drafts), MAX_BATCH):
+        log.append(drafts[first : first + MAX_BATCH])
+    service = Service(log, encoder, clock=lambda: _NOW)
+    try:
+        for query in queries:
+            rows, right = _candidates(service, PushRequest(request=query.text), _NOW, query.relevant, str)
+            about = query.relevant[0] if query.relevant else query.id
+            yield Asked(source, False, query.category, f"{source}/{about}", bool(query.relevant), rows, right)
+    finally:
+        service.close()
+
+
+def _candidates(
+    service: Service, request: PushRequest, now: Millis, expect: Sequence[str], own_id: Callable[[str], str]
+) -> tuple[tuple[tuple[float, ...], ...], tuple[bool, ...]]:
+    # What a request names is pushed whatever the model says, so the model learns nothing from it.
+    found = [one.evidence for one in service.candidates(request, now=now) if one.evidence.named < 0]
+    rows = tuple(tuple(feature(evidence) for feature in FEATURES.values()) for evidence in found)
+    return rows, tuple(own_id(evidence.item.id) in expect for evidence in found)
+
+
+def _read(path: Path, shape: type[R]) -> list[R]:
+    decoder = msgspec.json.Decoder(shape)
+    rows: list[R] = []
+    for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
+        if line.strip():
+            try:
+                rows.append(decoder.decode(line))
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise RecallError(f"{path}:{number}: {error}. Mend the line, or leave the set out.") from error
+    return rows

@@ -1,0 +1,128 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from instant_recall.events.errors import RecallError
+from instant_recall.ops import train
+from instant_recall.ops.train_data import Asked, read_all
+from instant_recall.projections.encoder import load_encoder
+from instant_recall.projections.ranker import FEATURES, Model
+
+pytest.importorskip("sklearn", reason="scikit-learn is the extra `train`")
+
+TINY = Path(__file__).parent / "tiny_world"
+WIDTH = len(FEATURES)
+
+
+def asked(number: int, *rows: tuple[float, bool], kind: str = "use", world: bool = True) -> Asked:
+    """A request whose candidates have one strong or weak feature, the others nothing."""
+    return Asked(
+        source="made-up",
+        world=world,
+        kind=kind,
+        about=f"item-{number}",
+        expecting=kind != "none",
+        rows=tuple((strength,) + (0.0,) * (WIDTH - 1) for strength, _ in rows),
+        right=tuple(right for _, right in rows),
+    )
+
+
+def many() -> list[Asked]:
+    """Requests in which the right thing has 0.9 of the first feature, and ones with nothing right but 0.1 to 0.58."""
+    fits = [asked(n, (0.9, True), (0.2, False), (0.3, False)) for n in range(40)]
+    return fits + [asked(100 + n, (0.1 + n / 25, False), kind="none") for n in range(13)]
+
+
+def test_training_writes_a_file_that_the_ranker_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(train, "read_all", lambda *_args, **_options: many())
+    out = tmp_path / "ranker.json"
+
+    written = train.run([TINY], out=out)
+
+    model = Model(
+        **{name: value for name, value in json.loads(out.read_text()).items() if name in Model.__struct_fields__}
+    )
+    assert written["cases"] == model.cases == 53
+    assert tuple(model.features) == tuple(FEATURES)
+    assert len(model.weights) == WIDTH
+    assert model.weights[0] > 0
+    assert 0 < model.bar < 1
+
+
+def test_the_same_seed_writes_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(train, "read_all", lambda *_args, **_options: many())
+    first, second = tmp_path / "1.json", tmp_path / "2.json"
+
+    train.run([TINY], out=first, seed=3)
+    train.run([TINY], out=second, seed=3)
+
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_the_bar_lets_through_no_more_than_the_agreed_share_of_requests_with_nothing_to_find() -> None:
+    requests = many()
+    table = train.make_table(requests)
+    unseen = train.cross_validate(table, requests, seed=0)
+
+    bar = train.choose_bar(requests, table, unseen)
+
+    silent = [top for top, one in zip(train.best(requests, table, unseen), requests, strict=True) if one.kind == "none"]
+    assert 0 < np.mean(np.array(silent) >= bar) <= train.MOST_FALSE
+    figures = train.judge(requests, table, unseen, bar)
+    assert figures["made-up/use"]["hit1"] == 40
+    assert figures["made-up/none"]["pushed"] <= train.MOST_FALSE * 13
+
+
+def test_no_feature_speaks_against_an_item() -> None:
+    requests = [asked(n, (0.1, True), (0.9, False)) for n in range(20)]
+    table = train.make_table(requests)
+
+    fitted = train.fit(table, np.ones(len(table.right), np.bool_), seed=0)
+
+    assert min(fitted.weights) >= 0
+
+
+def test_worlds_and_sets_count_alike_whatever_their_size() -> None:
+    table = train.make_table([asked(0, (0.9, True)), *(asked(n, (0.5, False), world=False) for n in range(1, 10))])
+
+    assert table.weight[0] == pytest.approx(sum(table.weight[1:]))
+
+
+def test_a_world_is_asked_with_the_products_own_candidates_each_at_its_moment() -> None:
+    requests = read_all([TINY], load_encoder())
+
+    assert [one.kind for one in requests][:3] == ["none", "latest", "named"]
+    assert requests[0].rows == ()
+    assert all(len(row) == WIDTH for one in requests for row in one.rows)
+    assert any(any(one.right) for one in requests if one.kind == "fresh-correction")
+
+
+def test_a_set_is_asked_within_its_groups(tmp_path: Path) -> None:
+    things = [
+        {"id": "mine", "group": "me", "name": "gravel", "description": "Sorts small stones by size."},
+        {"id": "theirs", "group": "them", "name": "pebble", "description": "Sorts small stones by colour."},
+    ]
+    queries = [
+        {"id": "1", "group": "me", "text": "sort my small stones", "relevant": ["mine"], "category": "fits"},
+        {"id": "2", "group": "them", "text": "trier mes pierres", "relevant": ["theirs"], "lang": "fr"},
+    ]
+    for name, rows in (("corpus", things), ("queries", queries)):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+
+    (one,) = read_all([tmp_path], load_encoder())
+
+    assert (one.kind, one.right) == ("fits", (True,))
+
+
+def test_a_folder_without_worlds_and_sets_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RecallError, match="neither a world nor a set"):
+        read_all([tmp_path], load_encoder())
+
+
+def test_requests_that_all_have_something_to_find_set_no_bar() -> None:
+    requests = [one for one in many() if one.expecting]
+    table = train.make_table(requests)
+
+    with pytest.raises(RecallError, match="nothing"):
+        train.choose_bar(requests, table, np.zeros(len(table.right)))
