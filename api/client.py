@@ -90,8 +90,10 @@ class Client:
             timeout_s: the time that each try of anything but a push may take, seconds.
 
         Raises:
-            RecallError: the url or a variable of the environment cannot be used.
+            RecallError: the url, the token or a variable of the environment cannot be used.
         """
+        if token and not (token.isascii() and token.isprintable() and " " not in token):
+            raise RecallError("The token has characters that no token has. Give it as it was shown.")
         self.endpoint = Endpoint.parse(url) if url else Endpoint(path=Settings.from_env(home).api_socket)
         self.deadline_ms = deadline_ms
         self.reader = reader

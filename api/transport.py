@@ -122,7 +122,8 @@ class Endpoint:
 
     def __str__(self) -> str:
         """The path, or host:port."""
-        return str(self.path) if self.path else f"{self.host}:{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return str(self.path) if self.path else f"{host}:{self.port}"
 
     def connect(self, deadline: Deadline) -> _TimedSocket | _TimedTLS:
         """Open a connection.
@@ -212,8 +213,8 @@ class Connection:
 
     def __init__(self, endpoint: Endpoint, headers: Mapping[str, str]) -> None:
         self._endpoint = endpoint
-        self._headers = dict(headers)
-        self._http: http.client.HTTPConnection | None = None
+        host = "localhost" if endpoint.path else str(endpoint)
+        self._head = "".join(f"{name}: {value}\r\n" for name, value in {"Host": host, **headers}.items())
         self._socket: _TimedSocket | _TimedTLS | None = None
 
     def exchange(
@@ -227,26 +228,31 @@ class Connection:
             StrangeAnswer: the answer is not HTTP, or longer than `most` bytes.
             NotRunning, Refused, LogUnavailable: no connection was to be had; nothing was sent.
         """
-        reused = self._http is not None
+        reused = self._socket is not None
         try:
-            return self._exchange(method, path, body, deadline, most, reused)
+            link = self._socket = self._socket or self._endpoint.connect(deadline)
+            link.deadline = deadline
+            self._send(link, method, path, body, reused)
+            return self._receive(link, method, most, reused)
         except BaseException:
             # Half an answer may be on its way (Ctrl-C too lands here): the next request must not read it as its own.
             self.close()
             raise
 
-    def _exchange(
-        self, method: str, path: str, body: bytes | None, deadline: Deadline, most: int, reused: bool
-    ) -> tuple[int, bytes]:
-        connection = self._ready(deadline)
+    def _send(self, link: _Timed, method: str, path: str, body: bytes | None, reused: bool) -> None:
+        length = "" if body is None else f"Content-Length: {len(body)}\r\n"
+        head = f"{method} {path} HTTP/1.1\r\n{self._head}{length}\r\n".encode("latin-1")
         try:
-            connection.request(method, path, body, self._headers)
+            link.sendall(head + (body or b""))  # one write, so that the server wakes up once
         except TimeoutError:
             raise
         except OSError as exc:
             raise ConnectionCut(sent=False, reused=reused) from exc
+
+    def _receive(self, link: _TimedSocket | _TimedTLS, method: str, most: int, reused: bool) -> tuple[int, bytes]:
+        answer = http.client.HTTPResponse(link, method=method)
         try:
-            answer = connection.getresponse()
+            answer.begin()
             content = _content(answer, most)
         except TimeoutError:
             raise
@@ -254,23 +260,17 @@ class Connection:
             raise ConnectionCut(sent=True, reused=reused) from exc
         except (http.client.HTTPException, ValueError) as exc:
             raise StrangeAnswer from exc
+        finally:
+            answer.close()
         if answer.will_close:
             self.close()
         return answer.status, content
 
-    def _ready(self, deadline: Deadline) -> http.client.HTTPConnection:
-        if self._http is None or self._socket is None:
-            self._socket = self._endpoint.connect(deadline)
-            self._http = http.client.HTTPConnection(self._endpoint.host, self._endpoint.port or None)
-            self._http.sock = self._socket
-        self._socket.deadline = deadline
-        return self._http
-
     def close(self) -> None:
         """Close it; the next exchange opens a fresh one."""
-        if self._http is not None:
-            self._http.close()
-            self._http = self._socket = None
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
 
     def __del__(self) -> None:
         """Close it when its thread or client is gone, without Python's warning about a socket left open."""

@@ -212,6 +212,13 @@ def test_loopback_and_https_are_fine(url: str) -> None:
     Client(url=url)
 
 
+@pytest.mark.parametrize("token", ["a\r\nX-Evil: 1", "two words", "šifra", "nul\0"])
+def test_a_token_that_would_break_the_header_is_refused_without_being_repeated(token: str) -> None:
+    with pytest.raises(RecallError, match="as it was shown") as refused:
+        Client(url="http://127.0.0.1:80", token=token)
+    assert token not in str(refused.value)
+
+
 def test_the_async_twin_has_the_same_methods_and_raises_the_same() -> None:
     missing = {name for name in vars(Client) if not name.startswith("_")} - set(vars(AsyncClient)) - {"close"}
     assert not missing
