@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -154,14 +155,14 @@ def _replayed(report: ReplayReport) -> list[str]:
 @option("--supersedes", metavar="ID", help="The item that it replaces.")
 @option("--audience", multiple=True, default=("owner",), metavar="SCOPE", help="Who may see it; may be given again.")
 @pass_invocation
-def remember(invocation: Invocation, text: str, alias: tuple[str, ...], **fields: object) -> None:
+def remember(invocation: Invocation, /, text: str, alias: tuple[str, ...], **fields: Any) -> None:
     """Keep something that you have.
 
     TEXT is the note, or what the thing is; `-` reads it from standard input. The very next push knows it.
     """
     if text == "-":
-        text = click.get_text_stream("stdin").read()
-    answer = invocation.client().remember(text, aliases=alias, **fields)  # type: ignore[arg-type] # click has checked them
+        text = sys.stdin.read()
+    answer = invocation.client().remember(text, aliases=alias, **fields)
     invocation.output.message(answer, _written("Remembered", answer))
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ..events.connect import open_log
 from ..events.log import EventLog
 from ..events.settings import Settings
+from . import embedded
 from .running_lock import running_pid
 
 
@@ -19,9 +21,6 @@ def log_at_hand(settings: Settings) -> Iterator[EventLog]:
     Raises:
         LogUnavailable: the server cannot be reached or started.
     """
-    from ..events.connect import open_log  # noqa: PLC0415 - loads redis, which most commands do without
-    from . import embedded  # noqa: PLC0415
-
     if settings.redis_url:
         yield open_log(settings)
         return

@@ -83,10 +83,10 @@ class Bars:
         self._bar.length = max(total, 1)
         self._bar.update(done - self._bar.pos)
 
-    def __enter__(self) -> Bars:  # noqa: D105 - as any context manager
+    def __enter__(self) -> Bars:
         return self
 
-    def __exit__(self, *_: object) -> None:  # noqa: D105 - as any context manager
+    def __exit__(self, *_: object) -> None:
         self._end()
 
     def _end(self) -> None:

@@ -29,7 +29,7 @@ def sole_runner(settings: Settings) -> Iterator[None]:
     private_dir(settings.home / "run")
     with lock_path(settings).open("a+") as held:
         # A `down` or `status` holds it for a moment when it looks whether somebody does: try more than once.
-        if not any(_take(held.fileno()) or time.sleep(0.05) for _ in range(5)):
+        if not _take_soon(held.fileno()):
             pid = _read_pid(held.fileno())
             raise AlreadyRunning(
                 f"An Instant Recall is already running for {settings.home} (process {pid or 'unknown'}). "
@@ -54,6 +54,14 @@ def running_pid(settings: Settings) -> int | None:
                 return pid
             time.sleep(0.02)  # taken just now, and its id not yet written
         return None
+
+
+def _take_soon(descriptor: int) -> bool:
+    for _ in range(5):
+        if _take(descriptor):
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def _take(descriptor: int) -> bool:
