@@ -24,8 +24,8 @@ from ..events.errors import InvalidEvent
 from ..events.types import AssetRecorded, ItemClosed, Millis, NoteRecorded
 from ..projections.items import Item
 from ..projections.pointers import MOST, OPENING
+from ..projections.slugs import slug
 from .folders import Found, Skipped, read_text, real_root, walk
-from .markdown import slug
 
 Recorded = AssetRecorded | NoteRecorded
 Parse = Callable[[Found, str], "list[Recorded] | Skipped"]
@@ -191,7 +191,7 @@ def _told_apart(found: list[tuple[Found, Recorded]]) -> list[tuple[Found, Record
         nearest_first = sorted(places, key=lambda n: (found[n][0].relative.count("/"), found[n][0].relative))
         for n in nearest_first[1:]:
             entry, event = found[n]
-            folder = slug(entry.relative.rpartition("/")[0].replace("/", "-")) or "root"
+            folder = slug(entry.relative.rpartition("/")[0]) or "root"
             names = (
                 f"{item}-{folder}{number}" for number in ("", *(f"-{again}" for again in range(2, len(found) + 2)))
             )

@@ -69,7 +69,7 @@ class _Block(msgspec.Struct, frozen=True):
     """Whether a reader sees text here: a rule or a comment says nothing."""
 
 
-def slug(text: str) -> str:
+def heading_anchor(text: str) -> str:
     """Text as the anchor GitHub would give it: lower case, letters and digits of any script, hyphens for spaces."""
     return "".join(c for c in text.strip().lower() if _in_slug(c)).replace(" ", "-")
 
@@ -92,9 +92,9 @@ def markdown_sections(text: str, first_line: int = 1) -> list[Section]:
     sections = _cut(lines, blocks, (0, headings[0].first if headings else len(lines)), Section((), "", "", 1, 0, 0, ""))
     titled = [heading.level for heading in headings].count(1) == 1 and headings[0].level == 1
     # Text before the title has the empty path; only then the title's own text needs another.
-    title = (slug(headings[0].heading) or "section") if titled and sections else ""
+    title = (heading_anchor(headings[0].heading) or "section") if titled and sections else ""
     for n, heading in enumerate(headings):
-        own = slug(heading.heading) or "section"
+        own = heading_anchor(heading.heading) or "section"
         above = [entry for entry in above if entry[0].level < heading.level] + [(heading, own)]
         end = headings[n + 1].first if n + 1 < len(headings) else len(lines)
         like = Section(

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from ..events.types import AssetRecorded, Millis
+from ..projections.slugs import slug
 from .folders import Found, Skipped
 from .front_matter import FrontMatter, one_line, read_front_matter
 from .importing import OnFile, Recorded, Scan, scan
-from .markdown import first_paragraph, slug
+from .markdown import first_paragraph
 
 IMPORTER: Final = "skills"
 LONGEST_NAME: Final = 200
@@ -52,7 +53,7 @@ def use_when_sentences(description: str) -> tuple[str, ...]:
 
 def asset_id(kind: str, name: str, fallback: str) -> str:
     """The id of a named asset; by its fallback name (of a folder or file) when the name has no letter or digit."""
-    return f"{kind}:{slug(name)[:LONGEST_NAME].strip('-') or slug(fallback).strip('-') or 'unnamed'}"
+    return f"{kind}:{slug(name) or slug(fallback) or 'unnamed'}"
 
 
 def _parse(found: Found, text: str) -> list[Recorded] | Skipped:

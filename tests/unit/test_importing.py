@@ -220,7 +220,7 @@ def test_a_file_that_breaks_a_parser_does_not_break_the_import(notes):
         return [NoteRecorded(item=found.relative, text=text)]
 
     write(notes, "bad.md", "x\n")
-    scanned = importing.scan(notes, "notes", lambda name: name.endswith(".md"), parse)
+    scanned: Any = importing.scan(notes, "notes", lambda name: name.endswith(".md"), parse)
     assert [draft.event.item for draft in scanned.drafts] == ["good.md"]
     assert [s.reason for s in scanned.skipped] == ["cannot be made sense of (IndexError)"]
 

@@ -1,4 +1,4 @@
-from instant_recall.workers.markdown import first_paragraph, markdown_sections, slug, text_pieces, whole_text
+from instant_recall.workers.markdown import first_paragraph, heading_anchor, markdown_sections, text_pieces, whole_text
 
 LAB = """Before.
 
@@ -77,9 +77,9 @@ def test_heading_text_is_plain():
 
 
 def test_slugs_keep_letters_of_every_script_and_drop_the_rest():
-    assert slug("What's New? (v2.0)") == "whats-new-v20"
-    assert slug("🚀 מצלמה का") == "-מצלמה-का"
-    assert slug("🚀\ufe0f") == ""
+    assert heading_anchor("What's New? (v2.0)") == "whats-new-v20"
+    assert heading_anchor("🚀 מצלמה का") == "-מצלמה-का"
+    assert heading_anchor("🚀\ufe0f") == ""
 
 
 def test_headings_without_a_letter_still_get_an_anchor_of_their_own():
