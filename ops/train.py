@@ -9,6 +9,7 @@ them would be answered, judged by models that had not seen the items in question
 from __future__ import annotations
 
 import argparse
+import importlib
 import math
 import sys
 from collections import Counter
@@ -124,10 +125,10 @@ def fit(table: Table, chosen: NDArray[np.bool_], seed: int) -> Fitted:
 def _regress(features: Floats, right: NDArray[np.bool_], weight: Floats, seed: int) -> tuple[Floats, float]:
     try:
         # An extra, for this one command.
-        from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]  # noqa: PLC0415
+        linear_model: Any = importlib.import_module("sklearn.linear_model")
     except ImportError as error:
         raise RecallError("Training needs scikit-learn: `pip install instant-recall[train]`.") from error
-    model = LogisticRegression(C=1.0, max_iter=1_000, random_state=seed)
+    model = linear_model.LogisticRegression(C=1.0, max_iter=1_000, random_state=seed)
     model.fit(features, right, sample_weight=weight)
     return np.asarray(model.coef_[0], dtype=np.float64), float(model.intercept_[0])
 
@@ -159,14 +160,20 @@ def choose_bar(asked: Sequence[Asked], table: Table, probabilities: Floats) -> f
     ]
     if not silent:
         raise RecallError("Every request has something to find, so no bar can be set. Add requests that have nothing.")
-    highest = sorted(best(asked, table, probabilities)[silent], reverse=True)
-    first_to_stop = highest[int(MOST_FALSE * len(highest))]
+    tops = best(asked, table, probabilities)
+    # A name is pushed whatever the bar is, so those requests have used up their share of it.
+    by_score = sorted((float(tops[n]) for n in silent if not asked[n].named), reverse=True)
+    may_pass = max(0, int(MOST_FALSE * len(silent)) - (len(silent) - len(by_score)))
+    first_to_stop = by_score[may_pass] if by_score else 0.0
     # The next number with four digits, since the file has four.
     return math.floor(first_to_stop * 10_000 + 1) / 10_000
 
 
 def judge(asked: Sequence[Asked], table: Table, probabilities: Floats, bar: float) -> dict[str, dict[str, float]]:
-    """By source and kind: how many expect something, have it first or among five above the bar, or are pushed to."""
+    """By source and kind: how many expect something, have it first or among five above the bar, or get any push.
+
+    Hits are those of the model alone: what a request names is in no row.
+    """
     figures: dict[str, dict[str, float]] = {}
     ends = np.cumsum([0, *(len(one.rows) for one in asked)])
     for number, one in enumerate(asked):
@@ -180,7 +187,7 @@ def judge(asked: Sequence[Asked], table: Table, probabilities: Floats, bar: floa
         found["expecting"] += one.expecting
         found["hit1"] += any(hits[:1])
         found["hit5"] += any(hits)
-        found["pushed"] += bool(order)
+        found["pushed"] += bool(order) or one.named
     return figures
 
 

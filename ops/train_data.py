@@ -23,7 +23,7 @@ from ..events.log import MAX_BATCH
 from ..events.memory_log import MemoryEventLog
 from ..events.types import AssetRecorded, Millis
 from ..projections.encoder import Encoder
-from ..projections.ranker import FEATURES
+from ..projections.ranker import FEATURES, Ranked
 from .playback import Playback, request_of
 from .worlds import millis, read_world
 
@@ -49,6 +49,8 @@ class Asked:
     """The item that is right, or the request's own id when nothing is: what cross-validation keeps together."""
     expecting: bool
     """Something is right, whether or not it is among the candidates."""
+    named: bool
+    """The request names something, so there is a push whatever the model says."""
     rows: tuple[tuple[float, ...], ...]
     """In the order of `FEATURES`; things that the request names are left out."""
     right: tuple[bool, ...]
@@ -106,11 +108,9 @@ def _ask_world(folder: Path, encoder: Encoder) -> Iterator[Asked]:
     try:
         for case in sorted(world.cases, key=lambda case: case.at):
             playback.feed_until(millis(case.at))
-            rows, right = _candidates(
-                playback.service, request_of(case), millis(case.at), case.expect, playback.world_id
-            )
+            found = playback.service.candidates(request_of(case), now=millis(case.at))
             about = case.expect[0] if case.expect else case.id
-            yield Asked(folder.name, True, case.kind, about, bool(case.expect), rows, right)
+            yield _asked(folder.name, True, case.kind, about, case.expect, found, playback.world_id)
     finally:
         playback.close()
 
@@ -151,20 +151,34 @@ def _ask_group(source: str, things: Sequence[_Thing], queries: Sequence[_Query],
     service = Service(log, encoder, clock=lambda: _NOW)
     try:
         for query in queries:
-            rows, right = _candidates(service, PushRequest(request=query.text), _NOW, query.relevant, str)
-            about = query.relevant[0] if query.relevant else query.id
-            yield Asked(source, False, query.category, f"{source}/{about}", bool(query.relevant), rows, right)
+            found = service.candidates(PushRequest(request=query.text), now=_NOW)
+            about = f"{source}/{query.relevant[0] if query.relevant else query.id}"
+            yield _asked(source, False, query.category, about, query.relevant, found, str)
     finally:
         service.close()
 
 
-def _candidates(
-    service: Service, request: PushRequest, now: Millis, expect: Sequence[str], own_id: Callable[[str], str]
-) -> tuple[tuple[tuple[float, ...], ...], tuple[bool, ...]]:
+def _asked(
+    source: str,
+    world: bool,
+    kind: str,
+    about: str,
+    expect: Sequence[str],
+    found: Sequence[Ranked],
+    own_id: Callable[[str], str],
+) -> Asked:
     # What a request names is pushed whatever the model says, so the model learns nothing from it.
-    found = [one.evidence for one in service.candidates(request, now=now) if one.evidence.named < 0]
-    rows = tuple(tuple(feature(evidence) for feature in FEATURES.values()) for evidence in found)
-    return rows, tuple(own_id(evidence.item.id) in expect for evidence in found)
+    weighed = [one.evidence for one in found if one.evidence.named < 0]
+    return Asked(
+        source=source,
+        world=world,
+        kind=kind,
+        about=about,
+        expecting=bool(expect),
+        named=len(weighed) < len(found),
+        rows=tuple(tuple(feature(evidence) for feature in FEATURES.values()) for evidence in weighed),
+        right=tuple(own_id(evidence.item.id) in expect for evidence in weighed),
+    )
 
 
 def _read(path: Path, shape: type[R]) -> list[R]:

@@ -15,7 +15,7 @@ TINY = Path(__file__).parent / "tiny_world"
 WIDTH = len(FEATURES)
 
 
-def asked(number: int, *rows: tuple[float, bool], kind: str = "use", world: bool = True) -> Asked:
+def asked(number: int, *rows: tuple[float, bool], kind: str = "use", world: bool = True, named: bool = False) -> Asked:
     """A request whose candidates have one strong or weak feature, the others nothing."""
     return Asked(
         source="made-up",
@@ -23,6 +23,7 @@ def asked(number: int, *rows: tuple[float, bool], kind: str = "use", world: bool
         kind=kind,
         about=f"item-{number}",
         expecting=kind != "none",
+        named=named,
         rows=tuple((strength,) + (0.0,) * (WIDTH - 1) for strength, _ in rows),
         right=tuple(right for _, right in rows),
     )
@@ -72,6 +73,17 @@ def test_the_bar_lets_through_no_more_than_the_agreed_share_of_requests_with_not
     figures = train.judge(requests, table, unseen, bar)
     assert figures["made-up/use"]["hit1"] == 40
     assert figures["made-up/none"]["pushed"] <= train.MOST_FALSE * 13
+
+
+def test_requests_that_are_pushed_to_for_a_name_use_up_their_share_of_the_bar() -> None:
+    requests = [*many(), asked(200, kind="none", named=True)]
+    table = train.make_table(requests)
+    unseen = train.cross_validate(table, requests, seed=0)
+
+    figures = train.judge(requests, table, unseen, train.choose_bar(requests, table, unseen))
+
+    assert figures["made-up/none"]["cases"] == 14
+    assert 1 <= figures["made-up/none"]["pushed"] <= train.MOST_FALSE * 14
 
 
 def test_no_feature_speaks_against_an_item() -> None:
