@@ -36,6 +36,7 @@ class Follower:
         self._snapshots = snapshots
         self._lock = threading.Lock()
         self._next: Overlay | None = None
+        self._looked_at = snapshots.current() if snapshots else None
         base = latest_base(snapshots, encoder) if snapshots else empty_base(encoder.dim)
         self._overlay = self._caught_up(base)
         gc.freeze()
@@ -64,10 +65,12 @@ class Follower:
         Returns:
             Whether a newer snapshot is ready.
         """
-        if self._snapshots is None or (self._snapshots.current() or 0) == self._overlay.base.generation:
+        if self._snapshots is None or self._snapshots.current() == self._looked_at:
             return False
+        self._looked_at = self._snapshots.current()
         base = latest_base(self._snapshots, self._encoder, between=_breathe)
-        if base.generation == self._overlay.base.generation:
+        # Positions, not numbers: after the whole folder was removed the generations count from 1 again.
+        if base.position <= self._overlay.base.position:
             return False
         fresh = self._caught_up(base)
         # The collector would otherwise walk the new items in some request; they live as long as the generation does.

@@ -7,7 +7,7 @@ stand beside it: a snapshot plus an overlay gives bit for bit the cosines that o
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numkong
 import numpy as np
@@ -17,6 +17,7 @@ from usearch.index import Index
 from .columns import Column
 from .eligibility import BoolArray
 from .encoder import FloatArray
+from .rows import TOPIC
 
 HalfArray = NDArray[np.float16]
 Cosines = NDArray[np.float64]
@@ -42,76 +43,101 @@ def cosines(request: HalfArray, vectors: HalfArray) -> Cosines:
 
 
 class RowVectors(Protocol):
-    """Vectors by row. `nearest` may only be asked when they are not `exact`."""
+    """The vectors of a segment's rows."""
 
-    @property
-    def matrix(self) -> HalfArray:
-        """All rows, shape (n, dim)."""
+    def compare(self, request: HalfArray) -> Cosines:
+        """Cosine of the request with every row; NaN for rows that are left to a graph."""
         ...
 
-    @property
-    def exact(self) -> bool:
-        """Whether every row is compared for every request."""
+    def nearest(self, request: HalfArray, kind: int, visible: BoolArray, count: int) -> NDArray[np.int64]:
+        """About `count` visible rows of a kind that stand nearest to the request; only for what `compare` left out."""
         ...
 
-    def nearest(self, request: HalfArray, visible: BoolArray, count: int) -> NDArray[np.int64]:
-        """About `count` visible rows nearest to the request."""
+    def at(self, rows: NDArray[np.int64]) -> HalfArray:
+        """The vectors of some rows, shape (len(rows), dim)."""
         ...
+
+
+class Group(NamedTuple):
+    """Vectors of the rows of one kind: topics are many and long, keys are few and precious."""
+
+    rows: NDArray[np.int64]
+    """Row numbers, ascending."""
+    matrix: HalfArray
+    """One vector for each of `rows`."""
+    graph: Index | None = None
+    """A usearch graph over the matrix, when there are more than EXACT_UP_TO."""
 
 
 class Vectors:
-    """Immutable vectors of a snapshot, memory-mapped, with a usearch graph when there are many."""
+    """Immutable vectors of a snapshot, memory-mapped, grouped by the kind of row."""
 
-    def __init__(self, matrix: HalfArray, graph: Index | None = None) -> None:
-        self.matrix = matrix
-        self._graph = graph
+    def __init__(self, topics: Group, keys: Group) -> None:
+        self._groups = (topics, keys)
+        self._count = len(topics.rows) + len(keys.rows)
+        self._place = np.zeros(self._count, dtype=np.int64)
+        self._is_key = np.zeros(self._count, dtype=np.bool_)
+        self._is_key[keys.rows] = True
+        for group in self._groups:
+            self._place[group.rows] = np.arange(len(group.rows))
 
-    @property
-    def exact(self) -> bool:
-        """Whether every row is compared for every request."""
-        return self._graph is None
+    def compare(self, request: HalfArray) -> Cosines:
+        """See RowVectors."""
+        found = np.full(self._count, np.nan)
+        for group in self._groups:
+            if group.graph is None:
+                found[group.rows] = cosines(request, group.matrix)
+        return found
 
-    def nearest(self, request: HalfArray, visible: BoolArray, count: int) -> NDArray[np.int64]:
-        """About `count` visible rows nearest to the request, from the graph.
+    def nearest(self, request: HalfArray, kind: int, visible: BoolArray, count: int) -> NDArray[np.int64]:
+        """See RowVectors.
 
-        Hidden rows are left out before the cut: the search is widened until enough visible rows are found, and a reader
-        who sees little has the little compared row by row instead.
+        Hidden rows are left out before the cut: the search is widened until enough visible rows are found, and for a
+        reader who sees little, the little is compared row by row instead.
         """
-        assert self._graph is not None, "ask `exact` first"  # noqa: S101 - a programming error, not an input
-        seen = int(np.count_nonzero(visible))
-        if seen <= EXACT_UP_TO // 2:
-            rows = np.flatnonzero(visible)
-            return rows[top(cosines(request, self.matrix[rows]), np.arange(len(rows)), count)]
+        group = self._groups[kind != TOPIC]
+        seen = np.flatnonzero(visible[group.rows])
+        if group.graph is None or len(seen) <= EXACT_UP_TO // 2:
+            return group.rows[seen[top(cosines(request, group.matrix[seen]), np.arange(len(seen)), count)]]
         wide = count
         while True:
-            found = self._graph.search(request, wide, threads=1).keys.astype(np.int64)
-            kept = found[visible[found]]
-            if len(kept) >= min(count, seen) or wide >= len(self.matrix):
+            places = group.graph.search(request, wide, threads=1).keys.astype(np.int64)
+            rows = group.rows[places]
+            kept = rows[visible[rows]]
+            if len(kept) >= min(count, len(seen)) or wide >= len(group.rows):
                 return kept[:count]
-            wide = min(wide * 4, len(self.matrix))
+            wide = min(wide * 4, len(group.rows))
+
+    def at(self, rows: NDArray[np.int64]) -> HalfArray:
+        """See RowVectors."""
+        found: HalfArray = np.zeros((len(rows), self._groups[0].matrix.shape[1]), dtype=np.float16)
+        for group, mine in zip(self._groups, (~self._is_key[rows], self._is_key[rows]), strict=True):
+            found[mine] = group.matrix[self._place[rows[mine]]]
+        return found
 
 
 class GrowingVectors:
     """Vectors in memory to which rows are added; always compared row by row."""
 
-    exact: Final = True
-
     def __init__(self, dim: int) -> None:
         self._column = Column(np.float16, dim)
-
-    @property
-    def matrix(self) -> HalfArray:
-        """All rows so far, shape (n, dim)."""
-        return self._column.values
 
     def extend(self, vectors: HalfArray) -> None:
         """Add the next rows."""
         self._column.extend(vectors)
 
-    def nearest(self, request: HalfArray, visible: BoolArray, count: int) -> NDArray[np.int64]:
+    def compare(self, request: HalfArray) -> Cosines:
+        """See RowVectors; nothing is left out."""
+        return cosines(request, self._column.values)
+
+    def nearest(self, request: HalfArray, kind: int, visible: BoolArray, count: int) -> NDArray[np.int64]:  # noqa: ARG002
+        """See RowVectors; there is nothing that `compare` left out."""
+        return np.zeros(0, dtype=np.int64)
+
+    def at(self, rows: NDArray[np.int64]) -> HalfArray:
         """See RowVectors."""
-        rows = np.flatnonzero(visible)
-        return rows[top(cosines(request, self.matrix[rows]), np.arange(len(rows)), count)]
+        found: HalfArray = self._column.values[rows]
+        return found
 
 
 def build_graph(matrix: HalfArray, path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..events.position import Position
-from .asset_index import Vectors
+from .asset_index import Group, Vectors
 from .eligibility import Audiences, Policies
 from .items import Item
 from .names import NameIndex
@@ -49,7 +49,7 @@ class Base:
 def empty_base(dim: int) -> Base:
     """The base of a reader without a snapshot: generation 0, nothing in it, at the start of the log."""
     arrays, vocabulary = freeze([])
-    vectors = Vectors(np.zeros((0, dim), dtype=np.float16))
+    nothing = Group(np.zeros(0, dtype=np.int64), np.zeros((0, dim), dtype=np.float16))
     rows = FrozenRows(
         {
             "item": np.zeros(0, np.int32),
@@ -58,5 +58,7 @@ def empty_base(dim: int) -> Base:
             "weight": np.zeros(0, np.float32),
         }
     )
-    segment = FrozenSegment(rows, FrozenPostings(arrays, vocabulary), vectors, np.zeros(1, np.int64), [])
+    segment = FrozenSegment(
+        rows, FrozenPostings(arrays, vocabulary), Vectors(nothing, nothing), np.zeros(1, np.int64), []
+    )
     return Base(0, State(), [], Policies(Audiences()), segment, NameIndex())

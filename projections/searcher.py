@@ -7,6 +7,7 @@ stands in front of it unseen, and nothing hidden moves anything visible.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -107,6 +108,8 @@ class Searcher:
         ordinals = dict.fromkeys(o for item in named if (o := self._overlay.ordinal(item)) is not None)
         for look in looked:
             ordinals |= dict.fromkeys(look.best_items())
+        for look, rows in zip(looked, zip(*map(self._overlay.rows, ordinals), strict=True), strict=False):
+            look.compare_all(rows)
         return [self._weigh(ordinal, looked, named) for ordinal in ordinals]
 
     def _weigh(self, ordinal: int, looked: list[_Look], named: dict[str, int]) -> Evidence:
@@ -128,7 +131,7 @@ class _Look:
         self._mask = mask
         self._request = request
         self._words = words
-        self._meaning = cosines(request, segment.matrix) if segment.vectors.exact else None
+        self._meaning = segment.vectors.compare(request)
 
     def best_items(self) -> list[int]:
         """Ordinals of the items with the best visible rows, by words and by meaning, for use keys and for topics."""
@@ -136,24 +139,25 @@ class _Look:
         for kind in (USE, TOPIC):
             of_kind = self._mask & (self.segment.rows.kind == kind)
             rows = np.flatnonzero(of_kind)
-            by_words = top(self._words, rows, WIDTH)
-            by_meaning = (
-                self.segment.vectors.nearest(self._request, of_kind, WIDTH)
-                if self._meaning is None
-                else top(self._meaning, rows, WIDTH)
-            )
-            ordinals += self.segment.rows.item[by_words].tolist() + self.segment.rows.item[by_meaning].tolist()
+            by_meaning = top(self._meaning, rows, WIDTH)
+            if len(rows) and np.isnan(self._meaning[rows[0]]):
+                by_meaning = self.segment.vectors.nearest(self._request, kind, of_kind, WIDTH)
+            for best in (top(self._words, rows, WIDTH), by_meaning):
+                ordinals += self.segment.rows.item[best].tolist()
         return ordinals
+
+    def compare_all(self, rows: Iterable[Sequence[int]]) -> None:
+        """Fill in the cosines of these rows that `compare` left to the graph."""
+        wanted = np.fromiter(chain.from_iterable(rows), dtype=np.int64)
+        missing = wanted[np.isnan(self._meaning[wanted])]
+        if len(missing):
+            self._meaning[missing] = cosines(self._request, self.segment.vectors.at(missing))
 
     def facts(self, rows: Sequence[int]) -> Iterator[tuple[int, int, float, float]]:
         """Number, kind, word score and cosine of those of the rows that count."""
-        seen = [row for row in rows if self._mask[row]]
-        if not seen:
-            return iter(())
-        meaning = cosines(self._request, self.segment.matrix[seen]) if self._meaning is None else self._meaning[seen]
-        return zip(
-            seen, self.segment.rows.kind[seen].tolist(), self._words[seen].tolist(), meaning.tolist(), strict=True
-        )
+        for row in rows:
+            if self._mask[row]:
+                yield row, int(self.segment.rows.kind[row]), float(self._words[row]), float(self._meaning[row])
 
 
 def _visible_rows(segment: Segment, alive: BoolArray, items: BoolArray, audiences: BoolArray) -> BoolArray:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .asset_index import GrowingVectors, HalfArray, RowVectors, Vectors
+from .asset_index import GrowingVectors, RowVectors, Vectors
 from .columns import Column
 from .eligibility import Audiences, BoolArray
 from .rows import Row
@@ -54,11 +54,6 @@ class Segment(Protocol):
     @property
     def vectors(self) -> RowVectors:
         """The asset index."""
-        ...
-
-    @property
-    def matrix(self) -> HalfArray:
-        """The vectors of the asset index, one a row."""
         ...
 
     def anchor(self, row: int) -> str:
@@ -117,11 +112,6 @@ class GrowingSegment:
         return len(self._anchors)
 
     @property
-    def matrix(self) -> HalfArray:
-        """See Segment."""
-        return self.vectors.matrix
-
-    @property
     def alive(self) -> BoolArray:
         """Whether each row still holds."""
         return self._alive.values
@@ -158,11 +148,6 @@ class FrozenSegment:
 
     def __len__(self) -> int:
         return len(self._anchors)
-
-    @property
-    def matrix(self) -> HalfArray:
-        """See Segment."""
-        return self.vectors.matrix
 
     def anchor(self, row: int) -> str:
         """See Segment."""

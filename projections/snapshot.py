@@ -13,13 +13,12 @@ from typing import Any, Final
 
 import msgspec
 import numpy as np
-import structlog
 from numpy.typing import NDArray
 
 from ..events.errors import CorruptSnapshot
 from ..events.log import EventLog
 from ..events.position import Position
-from .asset_index import EXACT_UP_TO, HalfArray, Vectors, build_graph, halve, open_graph
+from .asset_index import EXACT_UP_TO, Group, HalfArray, Vectors, build_graph, halve, open_graph
 from .base import Base, empty_base
 from .eligibility import Audiences, Policies
 from .encoder import Encoder
@@ -27,14 +26,12 @@ from .items import Item
 from .manifest import Manifest
 from .names import NameIndex
 from .overlay import Overlay
-from .rows import Row, rows_of
+from .rows import TOPIC, Row, rows_of
 from .segment import FrozenRows, FrozenSegment
 from .snapshot_store import Opened, SnapshotStore
 from .state import State
 from .text_index import FrozenPostings, freeze
 from .words import tokenize
-
-log = structlog.get_logger()
 
 FRAME: Final = 500
 """Items decoded in one go: about 2 ms, so that a reader which warms a snapshot in a thread lets requests through."""
@@ -62,13 +59,8 @@ def catch_up(overlay: Overlay, events: EventLog, *, between: Callable[[], None] 
 
 def latest_base(store: SnapshotStore, encoder: Encoder, *, between: Callable[[], None] = lambda: None) -> Base:
     """The newest good snapshot made with this encoder; the empty base when there is none."""
-    opened = store.latest()
-    if opened is None:
-        return empty_base(encoder.dim)
-    if opened.manifest.encoder != encoder.fingerprint:
-        log.warning("snapshot.other_encoder", generation=opened.manifest.generation)
-        return empty_base(encoder.dim)
-    return open_base(opened, between=between)
+    opened = store.latest(encoder=encoder.fingerprint)
+    return open_base(opened, between=between) if opened else empty_base(encoder.dim)
 
 
 def build(events: EventLog, store: SnapshotStore, encoder: Encoder, *, full: bool = False) -> Manifest:
@@ -104,30 +96,25 @@ def write(state: State, base: Base, encoder: Encoder, folder: Path) -> dict[str,
     (folder / "state.msgpack").write_bytes(msgspec.msgpack.encode(rest))
     _write_rows(folder / "rows", rows, [len(found) for found in rows_per_item])
     _write_text(folder / "text", rows)
-    _write_assets(folder / "assets", _vectors(items, rows_per_item, base, encoder))
+    _write_assets(folder / "assets", rows, _vectors(items, rows_per_item, base, encoder))
     return {"items": len(items), "rows": len(rows)}
 
 
 def _vectors(items: list[Item], rows_per_item: list[list[Row]], base: Base, encoder: Encoder) -> HalfArray:
     """One vector a row: the base's where it has that row, else encoded, in batches."""
-    matrix = np.zeros((sum(map(len, rows_per_item)), encoder.dim), dtype=np.float16)
-    missing: list[tuple[int, str]] = []
-    start = 0
+    texts: list[str] = []
+    known: list[int] = []
     for item, rows in zip(items, rows_per_item, strict=True):
-        known = base.rows_of(item)
-        if rows == list(known):
-            first = next(iter(known.values()), 0)
-            matrix[start : start + len(rows)] = base.segment.matrix[first : first + len(rows)]
-        else:
-            for place, row in enumerate(rows, start):
-                if row in known:
-                    matrix[place] = base.segment.matrix[known[row]]
-                else:
-                    missing.append((place, row.text))
-        start += len(rows)
-    for batch in range(0, len(missing), BATCH):
-        places, texts = zip(*missing[batch : batch + BATCH], strict=True)
-        matrix[list(places)] = halve(encoder.encode(texts))
+        numbers = base.rows_of(item)
+        known += [numbers.get(row, -1) for row in rows]
+        texts += [row.text for row in rows]
+    numbers_of = np.array(known, dtype=np.int64)
+    matrix = np.zeros((len(texts), encoder.dim), dtype=np.float16)
+    held = np.flatnonzero(numbers_of >= 0)
+    matrix[held] = base.segment.vectors.at(numbers_of[held])
+    missing = np.flatnonzero(numbers_of < 0)
+    for batch in np.array_split(missing, range(BATCH, len(missing), BATCH)):
+        matrix[batch] = halve(encoder.encode([texts[place] for place in batch]))
     return matrix
 
 
@@ -163,11 +150,15 @@ def _write_text(folder: Path, rows: list[Row]) -> None:
     (folder / "vocabulary.msgpack").write_bytes(msgspec.msgpack.encode(vocabulary))
 
 
-def _write_assets(folder: Path, matrix: HalfArray) -> None:
+def _write_assets(folder: Path, rows: list[Row], matrix: HalfArray) -> None:
     folder.mkdir()
-    np.save(folder / "vectors.npy", matrix)
-    if len(matrix) > EXACT_UP_TO:
-        build_graph(matrix, folder / "graph.usearch")
+    topics = np.fromiter((row.kind == TOPIC for row in rows), np.bool_, len(rows))
+    for name, chosen in (("topics", topics), ("keys", ~topics)):
+        vectors = matrix[chosen]
+        np.save(folder / f"{name}.npy", vectors)
+        np.save(folder / f"{name}_rows.npy", np.flatnonzero(chosen))
+        if len(vectors) > EXACT_UP_TO:
+            build_graph(vectors, folder / f"{name}.usearch")
 
 
 def open_base(opened: Opened, *, between: Callable[[], None] = lambda: None) -> Base:
@@ -212,11 +203,21 @@ def _read_items(path: Path) -> Iterator[list[Item]]:
 
 
 def _open_segment(folder: Path) -> FrozenSegment:
-    columns = {name: np.load(folder / f"rows/{name}.npy") for name in (*_ROW_COLUMNS, "first")}
-    arrays = {name: np.load(folder / f"text/{name}.npy", mmap_mode="r") for name in _POSTING_ARRAYS}
+    columns = {name: _mapped(folder / f"rows/{name}.npy") for name in (*_ROW_COLUMNS, "first")}
+    arrays = {name: _mapped(folder / f"text/{name}.npy") for name in _POSTING_ARRAYS}
     vocabulary = msgspec.msgpack.decode((folder / "text/vocabulary.msgpack").read_bytes(), type=dict[str, int])
-    matrix = np.load(folder / "assets/vectors.npy", mmap_mode="r")
-    graph = folder / "assets/graph.usearch"
-    vectors = Vectors(matrix, open_graph(graph, matrix.shape[1]) if graph.exists() else None)
+    vectors = Vectors(_open_group(folder / "assets", "topics"), _open_group(folder / "assets", "keys"))
     anchors = msgspec.msgpack.decode((folder / "rows/anchors.msgpack").read_bytes(), type=list[str])
     return FrozenSegment(FrozenRows(columns), FrozenPostings(arrays, vocabulary), vectors, columns["first"], anchors)
+
+
+def _open_group(folder: Path, name: str) -> Group:
+    matrix, graph = _mapped(folder / f"{name}.npy"), folder / f"{name}.usearch"
+    return Group(
+        _mapped(folder / f"{name}_rows.npy"), matrix, open_graph(graph, matrix.shape[1]) if graph.exists() else None
+    )
+
+
+def _mapped(path: Path) -> NDArray[Any]:
+    """An array over the mapped file; as a plain array, because every slice of numpy's memmap class costs 20 µs more."""
+    return np.asarray(np.load(path, mmap_mode="r"))

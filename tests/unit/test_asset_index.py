@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from instant_recall.projections import asset_index
 from instant_recall.projections.asset_index import (
-    GrowingVectors,
+    Group,
     Vectors,
     build_graph,
     cosines,
@@ -16,6 +16,7 @@ from instant_recall.projections.asset_index import (
     open_graph,
     top,
 )
+from instant_recall.projections.rows import TOPIC
 
 
 def unit_rows(count: int, dim: int = 64, seed: int = 0) -> np.ndarray:
@@ -37,7 +38,7 @@ def test_a_row_without_meaning_has_cosine_zero() -> None:
 
 
 def test_no_rows_have_no_cosines() -> None:
-    assert cosines(unit_rows(1)[0], GrowingVectors(64).matrix).tolist() == []
+    assert cosines(unit_rows(1)[0], unit_rows(0)).tolist() == []
 
 
 def test_top_leaves_out_zeros_and_orders_equals_by_row() -> None:
@@ -47,16 +48,20 @@ def test_top_leaves_out_zeros_and_orders_equals_by_row() -> None:
     assert top(scores, np.array([4, 5]), 3).tolist() == [4]
 
 
+MATRIX = unit_rows(3_000)
+
+
 @pytest.fixture
 def graph(tmp_path: Path) -> Vectors:
-    matrix = unit_rows(3_000)
+    matrix = MATRIX
     build_graph(matrix, tmp_path / "graph.usearch")
-    return Vectors(matrix, open_graph(tmp_path / "graph.usearch", 64))
+    nothing = Group(np.zeros(0, dtype=np.int64), matrix[:0])
+    return Vectors(Group(np.arange(3_000), matrix, open_graph(tmp_path / "graph.usearch", 64)), nothing)
 
 
 def test_the_graph_finds_a_row_by_itself(graph: Vectors) -> None:
     everything = np.ones(3_000, dtype=np.bool_)
-    hits = sum(row == graph.nearest(graph.matrix[row], everything, 5)[0] for row in range(0, 3_000, 100))
+    hits = sum(row == graph.nearest(MATRIX[row], TOPIC, everything, 5)[0] for row in range(0, 3_000, 100))
 
     assert hits >= 29
 
@@ -68,11 +73,24 @@ def test_a_narrow_reader_gets_as_many_rows_as_a_wide_one(
     monkeypatch.setattr(asset_index, "EXACT_UP_TO", exact_up_to)
     visible = np.zeros(3_000, dtype=np.bool_)
     visible[::100] = True
-    found = graph.nearest(graph.matrix[1], visible, 10)
+    found = graph.nearest(MATRIX[1], TOPIC, visible, 10)
 
     assert len(found) == 10
     assert visible[found].all()
-    assert found[0] in top(cosines(graph.matrix[1], graph.matrix), np.flatnonzero(visible), 3)
+    assert found[0] in top(cosines(MATRIX[1], MATRIX), np.flatnonzero(visible), 3)
+
+
+def test_keys_and_topics_are_told_apart_by_row() -> None:
+    matrix = unit_rows(5)
+    topics, keys = np.array([0, 3]), np.array([1, 2, 4])
+    vectors = Vectors(Group(topics, matrix[topics]), Group(keys, matrix[keys]))
+
+    assert vectors.at(np.array([4, 0, 2])).tolist() == matrix[[4, 0, 2]].tolist()
+    assert vectors.compare(matrix[2]).tolist() == cosines(matrix[2], matrix).tolist()
+
+
+def test_rows_left_to_the_graph_have_no_cosine_until_they_are_asked_for(graph: Vectors) -> None:
+    assert np.isnan(graph.compare(MATRIX[0])).all()
 
 
 def test_a_graph_is_the_same_from_build_to_build(tmp_path: Path) -> None:

@@ -48,7 +48,8 @@ def test_an_item_is_valid_from_its_first_moment_until_before_its_last(now: int, 
 
 
 def test_the_columns_say_of_each_item_what_the_single_check_says() -> None:
-    items = [item(), item(audience=("lab",)), item(muted=True), item(valid_until=3, audience=("lab",)), item(audience=())]
+    lab = ("lab",)
+    items = [item(), item(audience=lab), item(muted=True), item(valid_until=3, audience=lab), item(audience=())]
     policies = Policies(Audiences())
     for one in items:
         policies.append(one)

@@ -6,7 +6,8 @@ import pytest
 from instant_recall.projections.items import Item
 from instant_recall.projections.names import NameIndex, named_in
 
-ORDINARY = frozenset("put the under study letter bacon badge is up what does it for a on".split())
+WORDS = "put the under study letter bacon badge is up what does it for a on"
+ORDINARY = frozenset(WORDS.split())
 
 
 def index(**names: str) -> NameIndex:
