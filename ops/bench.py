@@ -27,7 +27,7 @@ import numpy as np
 from ..api.client import Client
 from ..events.connect import open_log
 from ..events.envelope import EventDraft
-from ..events.errors import NotRunning, RecallError
+from ..events.errors import LogUnavailable, NotRunning, RecallError
 from ..events.log import EventLog
 from ..events.settings import Settings
 from ..events.types import AssetRecorded
@@ -168,11 +168,12 @@ def _api_process(settings: Settings) -> Iterator[tuple[Client, int]]:
     """The API as `up` starts it, ready and with its snapshot taken over; ended when the block is left."""
     environment = {name: value for name, value in os.environ.items() if name not in _OWNERS_OWN}
     command = [sys.executable, "-m", "instant_recall.ops.processes", "api", "--follow", "--home", str(settings.home)]
-    with (settings.home / "api.log").open("wb") as written:
+    log_file = settings.home / "api.log"
+    with log_file.open("wb") as written:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=written, stderr=written, env=environment)
     client = Client(settings.home, deadline_ms=DEADLINE_MS)
     try:
-        _wait_until_warm(client, process)
+        _wait_until_warm(client, process, log_file)
         yield client, process.pid
     finally:
         client.close()
@@ -180,16 +181,17 @@ def _api_process(settings: Settings) -> Iterator[tuple[Client, int]]:
         process.communicate()
 
 
-def _wait_until_warm(client: Client, process: subprocess.Popen[bytes]) -> None:
+def _wait_until_warm(client: Client, process: subprocess.Popen[bytes], log_file: Path) -> None:
     end = time.monotonic() + READY_S
     while time.monotonic() < end and process.poll() is None:
         try:
             if client.status().generation > 0:
                 return
-        except NotRunning:
+        except (NotRunning, LogUnavailable):
             pass
         time.sleep(0.02)
-    raise RecallError(f"The API did not get ready within {READY_S:g} s. Run `instant-recall up` to see why.")
+    said = log_file.read_text(errors="replace").strip().splitlines()[-3:]
+    raise RecallError(f"The API did not get ready within {READY_S:g} s. The end of its log: {' / '.join(said)}")
 
 
 def _resident_mb(pid: int) -> float:

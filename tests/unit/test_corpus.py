@@ -19,7 +19,7 @@ def test_four_fifths_are_notes_of_40_to_100_words_and_a_fifth_are_assets_with_a_
     assert (len(notes), len(assets)) == (400, 100)
     assert all(40 <= len(note.text.split()) <= 100 for note in notes)
     assert all(asset.name and asset.description and len(asset.use_when) == 1 for asset in assets)
-    assert len({event.item for event in (*notes, *assets)}) == 500
+    assert len({event.subjects() for event in events}) == 500
 
 
 def test_words_are_distinct_and_follow_zipfs_law_roughly() -> None:
