@@ -194,11 +194,12 @@ def _make_folders(settings: Settings) -> None:
     try:
         private_dir(settings.log_dir)
         private_dir(settings.server_socket.parent)
-        _lock_file(settings).touch(mode=0o600)
     except OSError as error:
-        raise RecallError(
-            f"The data folder {settings.home} cannot be used: {error}. Choose another with --home."
-        ) from error
+        raise _unusable(settings, error) from error
+
+
+def _unusable(settings: Settings, error: OSError) -> RecallError:
+    return RecallError(f"The data folder {settings.home} cannot be used: {error}. Choose another with --home.")
 
 
 def _lock_file(settings: Settings) -> Path:
@@ -208,7 +209,10 @@ def _lock_file(settings: Settings) -> Path:
 @contextlib.contextmanager
 def _lock(settings: Settings) -> Iterator[int | None]:
     """Hold the lock for the block, if it is free; a server started within keeps it."""
-    descriptor = os.open(_lock_file(settings), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        descriptor = os.open(_lock_file(settings), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise _unusable(settings, error) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

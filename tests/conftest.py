@@ -96,8 +96,8 @@ def installed_settings() -> Iterator[Settings]:
             wait_until(lambda: _answers(settings), what="the start of redis-server")
             yield settings
         finally:
-            process.terminate()
-            process.wait(10)
+            process.kill()  # a polite end is refused while it writes its first file
+            process.wait()
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,7 @@ from instant_recall.events.types import (
 )
 
 RIGHT_TO_LEFT = "\u202bהמצלמה של המעבדה\u202c — كاميرا المختبر"
+GOOD_ID = "01900000-0000-7000-8000-00000000000a"
 FAMILY = "👩‍👩‍👧‍👦 on the 🏔️"
 
 
@@ -258,7 +259,7 @@ class EventLogContract(ABC):
         assert log.read(START) == []
 
     @pytest.mark.parametrize(
-        "event_id", ["", "7", "not-a-uuid", "A" * 8 + str(uuid.uuid4())[8:], str(uuid.uuid4()) + "\n"]
+        "event_id", ["", "7", "not-a-uuid", GOOD_ID.upper(), GOOD_ID + "\n", GOOD_ID[:-1], "{" + GOOD_ID + "}"]
     )
     def test_an_event_id_must_be_a_uuid(self, log: EventLog, event_id: str) -> None:
         refused = EventDraft(event=ItemUnmuted(item="note:a"), event_id=event_id, occurred_at=1)
