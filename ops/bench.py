@@ -191,7 +191,8 @@ def _wait_until_warm(client: Client, process: subprocess.Popen[bytes], log_file:
             pass
         time.sleep(0.02)
     said = log_file.read_text(errors="replace").strip().splitlines()[-3:]
-    raise RecallError(f"The API did not get ready within {READY_S:g} s. The end of its log: {' / '.join(said)}")
+    how = f"did not get ready within {READY_S:g} s" if process.poll() is None else f"ended (code {process.returncode})"
+    raise RecallError(f"The API process {how}. The end of its log: {' / '.join(said)}")
 
 
 def _resident_mb(pid: int) -> float:

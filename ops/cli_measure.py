@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ..events.errors import RecallError
 from .cli_options import Invocation, option, pass_invocation, root_options
-from .output import dim, table
+from .output import dim, one_line, table
 
 
 @click.command()
@@ -65,18 +67,34 @@ def bench(invocation: Invocation, items: int) -> None:
     help="Write one JSON line for each case here.",
 )
 @pass_invocation
-def eval_(invocation: Invocation, world: Path, no_bar: bool, cases: Path | None) -> None:
+@click.pass_context
+def eval_(ctx: click.Context, invocation: Invocation, world: Path, no_bar: bool, cases: Path | None) -> None:
     """Measure how good the pushes are.
 
     On a world folder, for whose requests the right answers are known.
     """
     from . import evaluate, logs  # noqa: PLC0415
+    from .worlds import BadWorld  # noqa: PLC0415
 
     logs.configure("error")
     bar = 0.0 if no_bar else None
-    with invocation.output.bars() as bars:
-        facts = evaluate.run(world, bar=bar, cases_out=cases, on_case=lambda done, total: bars("cases", done, total))
+    try:
+        with invocation.output.bars() as bars:
+            facts = evaluate.run(
+                world, bar=bar, cases_out=cases, on_case=lambda done, total: bars("cases", done, total)
+            )
+    except BadWorld as bad:
+        _tell_problems(invocation, bad.problems, bad)
+        ctx.exit(2)
     invocation.output.result(facts, _judged(facts))
+
+
+def _tell_problems(invocation: Invocation, problems: Sequence[str], bad: RecallError) -> None:
+    """One line for each thing that is wrong with the input; with --json one object, as for every error."""
+    if invocation.as_json:
+        invocation.output.error(bad)
+    for problem in () if invocation.as_json else problems:
+        click.echo(one_line(problem), err=True)
 
 
 def _figures(facts: dict[str, Any]) -> list[str]:

@@ -7,11 +7,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 from instant_recall.api.messages import PushRequest, PushResponse
 from instant_recall.api.service import Service
 from instant_recall.events.errors import RecallError
 from instant_recall.events.types import AssetRecorded, OwnershipCorrected, ReaderGranted, SessionClosed, TurnRecorded
 from instant_recall.ops import evaluate
+from instant_recall.ops.cli import main
 from instant_recall.ops.evaluate import Answer, judge
 from instant_recall.ops.figures import percentiles
 from instant_recall.ops.playback import request_of, timeline
@@ -200,6 +202,29 @@ def test_a_bad_world_is_refused_before_anything_is_run_or_written(tmp_path: Path
 
     assert asked == []
     assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_the_command_names_each_problem_on_a_line_of_its_own_and_exits_with_2(tmp_path: Path) -> None:
+    world = Path(shutil.copytree(TINY, tmp_path / "world"))
+    (world / "policy.jsonl").unlink()
+    (world / "notes.jsonl").write_text("no json\n")
+
+    told = CliRunner().invoke(main, ["eval", "--world", str(world)])
+    as_json = CliRunner().invoke(main, ["eval", "--world", str(world), "--json"])
+
+    assert (told.exit_code, as_json.exit_code) == (2, 2)
+    assert [line.split(": ")[0] for line in told.stderr.splitlines()] == ["notes.jsonl:1", "policy.jsonl:0"]
+    assert told.stdout == ""
+    assert json.loads(as_json.stdout)["error"] == "bad_world"
+
+
+def test_the_command_prints_one_json_object_and_writes_one_line_per_case(tmp_path: Path) -> None:
+    out = tmp_path / "cases.jsonl"
+
+    told = CliRunner().invoke(main, ["eval", "--world", str(TINY), "--no-bar", "--json", "--cases", str(out)])
+
+    assert told.exit_code == 0
+    assert json.loads(told.stdout)["cases"] == len(out.read_text().splitlines()) == 12
 
 
 def test_a_place_where_nothing_can_be_written_is_told_before_the_run(tmp_path: Path) -> None:
