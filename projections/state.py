@@ -99,19 +99,24 @@ def _record(state: State, recorded: RecordedEvent, event: ev.AssetRecorded | ev.
     authored = tuple(_key(recorded, n, phrase, "use_when") for n, phrase in enumerate(event.use_when))
     stored = (_key(recorded, len(authored), event.request, "stored"),) if event.request else ()
     asset = event if isinstance(event, ev.AssetRecorded) else None
+    says: dict[str, Any] = {
+        "name": event.name,
+        "aliases": asset.aliases if asset else (),
+        "purpose": asset.purpose if asset else "",
+        "description": asset.description if asset else "",
+        "parts": (Part(event.text),) if event.text else (),
+    }
+    same = known is not None and all(getattr(known, field) == value for field, value in says.items())
     changed = state.edit(
         event.item,
         asset.kind if asset else "note",
-        name=event.name,
-        aliases=asset.aliases if asset else (),
-        purpose=asset.purpose if asset else "",
-        description=asset.description if asset else "",
+        **says,
         address=event.address,
-        parts=(Part(event.text),) if event.text else (),
         keys=authored + stored + learned,
         audience=recorded.audience,
         recorded_at=recorded.occurred_at,
-        changed=str(recorded.position),
+        # A section that only moved within its file says nothing new.
+        changed=known.changed if known and same and known.changed else str(recorded.position),
         digest=event.digest,
         source_uri=recorded.source.uri,
         supersedes=event.supersedes,

@@ -222,3 +222,14 @@ def test_a_state_over_a_base_leaves_the_base_as_it_was() -> None:
     assert after is not None
     assert (before.muted, after.muted) == (False, True)
     assert [item.id for item in over.all()] == ["skill:lark"]
+
+
+def test_a_section_that_only_moved_is_not_a_change_and_new_words_are() -> None:
+    first = ev.NoteRecorded(item="note:a", name="Lens", text="the cap", address="a.md#lens:L1-L2")
+    moved = ev.NoteRecorded(item="note:a", name="Lens", text="the cap", address="a.md#lens:L5-L6")
+    rewritten = ev.NoteRecorded(item="note:a", name="Lens", text="no cap", address="a.md#lens:L5-L6")
+    before = item_after(first, item="note:a")
+
+    assert item_after(first, moved, item="note:a").changed == before.changed
+    assert item_after(first, moved, item="note:a").address == "a.md#lens:L5-L6"
+    assert item_after(first, rewritten, item="note:a").changed > before.changed

@@ -1,0 +1,38 @@
+"""Evidence to probability."""
+
+from __future__ import annotations
+
+from instant_recall.projections.items import Item
+from instant_recall.projections.ranker import FEATURES, model, rank
+from instant_recall.projections.searcher import Evidence
+
+
+def evidence(item: str, **values: float) -> Evidence:
+    return Evidence(Item(id=item, kind="note"), **values)  # type: ignore[arg-type]
+
+
+def test_the_model_in_the_package_can_be_read_and_knows_its_features() -> None:
+    weights = model()
+
+    assert set(weights.features) <= set(FEATURES)
+    assert len(weights.features) == len(weights.weights)
+    assert 0 < weights.bar < 1
+    assert weights.cases > 0
+
+
+def test_more_evidence_is_more_probable() -> None:
+    strong = evidence("a", use_meaning=0.8, use_words=0.7, topic_meaning=0.5, topic_words=0.4)
+
+    assert model().probability(evidence("b")) < model().bar < model().probability(strong) < 1
+
+
+def test_named_items_come_first_in_the_order_of_naming_then_by_probability_then_by_id() -> None:
+    found = [
+        evidence("z", use_meaning=0.9, use_words=0.9),
+        evidence("y", named=1),
+        evidence("x", named=0),
+        evidence("b", topic_words=0.1),
+        evidence("a", topic_words=0.1),
+    ]
+
+    assert [r.evidence.item.id for r in rank(found)] == ["x", "y", "z", "a", "b"]

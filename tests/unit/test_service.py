@@ -1,0 +1,213 @@
+"""The service: the API without HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from instant_recall.api.messages import (
+    CorrectRequest,
+    OpenRequest,
+    PublishEvent,
+    PublishRequest,
+    PushRequest,
+    RememberRequest,
+    SearchRequest,
+)
+from instant_recall.api.recorder import Recorder
+from instant_recall.api.service import Service
+from instant_recall.events import types as ev
+from instant_recall.events.envelope import draft
+from instant_recall.events.errors import InvalidEvent, NotFound, RecallError
+from instant_recall.events.memory_log import MemoryEventLog
+from instant_recall.events.position import START, Position
+from instant_recall.projections.snapshot import build
+from instant_recall.projections.snapshot_store import SnapshotStore
+from instant_recall.tests.small_world import encoder
+
+
+@pytest.fixture
+def log() -> MemoryEventLog:
+    return MemoryEventLog()
+
+
+@pytest.fixture
+def service(log: MemoryEventLog) -> Service:
+    return Service(log, encoder())
+
+
+def remember(service: Service, name: str, text: str, **fields: object) -> str:
+    return service.remember(RememberRequest(text=text, name=name, **fields)).item  # type: ignore[arg-type]
+
+
+def pushed(service: Service, request: str, **fields: object) -> list[str]:
+    return [p.item for p in service.push(PushRequest(request=request, **fields)).pointers]  # type: ignore[arg-type]
+
+
+def test_what_is_remembered_is_pushed_on_the_next_message(service: Service) -> None:
+    written = service.remember(RememberRequest(text="Feeds paper", name="Lark", kind="skill"))
+    answer = service.push(PushRequest(request="is lark done", min_position=written.position))
+
+    assert [(p.item, p.route, p.score) for p in answer.pointers] == [("skill:lark", "name", 1.0)]
+    assert not answer.stale
+    assert Position.parse(answer.position) >= Position.parse(written.position)
+
+
+def test_a_position_that_the_log_has_not_reached_makes_the_answer_stale(service: Service) -> None:
+    assert service.push(PushRequest(request="lark", min_position="99999999999999-0")).stale
+
+
+def test_a_correction_counts_on_the_next_message(service: Service) -> None:
+    item = remember(service, "portal-helper", "Relays commands to a logged-in browser", kind="skill")
+    for n in range(20):
+        remember(service, f"note {n}", f"Something else, number {n}, about the garden")
+    request = "download last quarter's report from the company portal"
+    before = pushed(service, request)
+    service.correct(CorrectRequest(request=request, item="portal-helper", said="you have this"))
+
+    assert item not in before
+    assert pushed(service, request)[0] == item
+
+
+@pytest.mark.parametrize("wanted", ["skill:portal-helper", "portal-helper", "the portal helper", "elsewhere/SKILL.md"])
+def test_a_correction_takes_an_id_a_name_or_an_address(service: Service, wanted: str) -> None:
+    remember(service, "portal-helper", "Relays commands", kind="skill", address="elsewhere/SKILL.md")
+
+    assert service.correct(CorrectRequest(request="x y z", item=wanted)).item == "skill:portal-helper"
+
+
+def test_a_correction_to_something_unknown_says_so(service: Service) -> None:
+    with pytest.raises(NotFound, match="search"):
+        service.correct(CorrectRequest(request="x", item="no such thing"))
+
+
+def test_a_correction_that_could_mean_two_items_lists_them(service: Service) -> None:
+    remember(service, "lark", "one", kind="skill")
+    remember(service, "lark", "two", kind="tool")
+
+    with pytest.raises(RecallError, match="skill:lark, tool:lark"):
+        service.correct(CorrectRequest(request="x", item="lark"))
+
+
+def test_nothing_is_shown_twice_in_a_session_until_its_context_is_reset(service: Service, log: MemoryEventLog) -> None:
+    remember(service, "lark", "Feeds paper", kind="skill")
+    first = pushed(service, "is lark done", session="s1")
+    second = service.push(PushRequest(request="is lark done", session="s1"))
+    other = pushed(service, "is lark done", session="s2")
+    log.append([draft(ev.ContextReset(session="s1"))])
+
+    assert first == other == pushed(service, "is lark done", session="s1") == ["skill:lark"]
+    assert (second.pointers, second.reason) == ((), "already_shown")
+
+
+def test_a_push_writes_one_access_and_nothing_else(service: Service, log: MemoryEventLog) -> None:
+    remember(service, "lark", "Feeds paper", kind="skill")
+    before = log.last_position()
+    service.push(PushRequest(request="is lark done", session="s1", turn="7"))
+    (access,) = log.read(before)
+
+    event = access.event
+    assert isinstance(event, ev.PushServed)
+    assert (event.reader, event.session, event.turn, event.items) == ("owner", "s1", "7", ("skill:lark",))
+
+
+def test_a_search_shows_what_the_push_keeps_back_with_its_address(service: Service) -> None:
+    remember(service, "Camera", "The lens cap is on the left", address="notes/lab.md#camera:L1-L3")
+    for n in range(30):
+        remember(service, f"other {n}", f"Number {n} has nothing to do with it")
+    found = service.search(SearchRequest(query="something about a lens", limit=3)).found
+
+    assert (found[0].name, found[0].address) == ("Camera", "notes/lab.md#camera:L1-L3")
+    assert len(found) <= 3
+
+
+def test_a_search_can_be_limited_to_kinds(service: Service) -> None:
+    remember(service, "camera", "The camera", kind="machine")
+    remember(service, "camera note", "The camera")
+
+    assert [f.kind for f in service.search(SearchRequest(query="camera", kinds=("note",))).found] == ["note"]
+
+
+def test_open_gives_the_exact_text_and_logs_the_access(service: Service, log: MemoryEventLog) -> None:
+    text = "Line one\r\n  indented, with emoji 📷\n"
+    remember(service, "Camera", text, address="notes/lab.md#camera:L1-L3")
+    before = log.last_position()
+
+    assert service.open(OpenRequest(address="notes/lab.md#camera:L1-L3")).text == text
+    assert isinstance(log.read(before)[0].event, ev.ItemOpened)
+
+
+def test_open_gives_one_turn_or_a_range_of_turns(service: Service, log: MemoryEventLog) -> None:
+    log.append([draft(ev.TurnRecorded(session="s1", turn=n, role="owner", text=f"said {n}")) for n in range(1, 5)])
+
+    assert service.open(OpenRequest(address="session:s1#t2")).text == "owner: said 2"
+    assert service.open(OpenRequest(address="session:s1#t2-t3")).text == "owner: said 2\nowner: said 3"
+
+
+@pytest.mark.parametrize("address", ["skill:secret", "skill:none", "skill:secret#t1", "", "#", "session:s1#t9"])
+def test_what_is_hidden_and_what_never_was_answer_alike(service: Service, log: MemoryEventLog, address: str) -> None:
+    log.append([draft(ev.ReaderGranted(reader="sub:lab", scopes=("lab",)))])
+    remember(service, "secret", "A secret", kind="skill")
+
+    with pytest.raises(NotFound) as refused:
+        service.open(OpenRequest(address=address, reader="sub:lab"))
+    assert str(refused.value) == "There is nothing at this address. `instant-recall search` shows what there is."
+
+
+def test_publishing_many_is_all_or_none(service: Service, log: MemoryEventLog) -> None:
+    good = PublishEvent(type="note_recorded", body={"item": "note:a", "name": "a", "text": "b"})
+    bad = PublishEvent(type="note_recorded", body={"item": "note:a", "colour": "red"})
+
+    with pytest.raises(InvalidEvent, match="colour"):
+        service.publish(PublishRequest(events=(good, bad)))
+    assert log.last_position() == START
+
+
+def test_publishing_the_same_id_twice_is_one_event(service: Service, log: MemoryEventLog) -> None:
+    event = PublishEvent(
+        type="note_recorded",
+        body={"item": "note:a", "name": "a", "text": "b"},
+        event_id="01890000-0000-7000-8000-000000000001",
+    )
+    first = service.publish(PublishRequest(events=(event,)))
+    second = service.publish(PublishRequest(events=(event,)))
+
+    assert (first.events[0].duplicate, second.events[0].duplicate) == (False, True)
+    assert first.position == second.position
+    assert len(log.read(START)) == 1
+
+
+def test_a_newer_snapshot_is_taken_over_without_a_change_in_the_answers(log: MemoryEventLog, tmp_path: Path) -> None:
+    store = SnapshotStore(tmp_path)
+    service = Service(log, encoder(), store, record=lambda _: None)
+    remember(service, "lark", "Feeds paper through the scanner", kind="skill")
+    before = service.push(PushRequest(request="lark, the paper scanner"))
+    build(log, store, encoder())
+    remember(service, "wren", "Feeds letters", kind="skill")
+
+    assert service.refresh()
+    after = service.push(PushRequest(request="lark, the paper scanner"))
+    assert (before.generation, after.generation) == (0, 1)
+    assert after.pointers == before.pointers
+    assert pushed(service, "wren") == ["skill:wren"]
+    assert not service.refresh()
+
+
+def test_status_counts_what_is_valid_now(service: Service, log: MemoryEventLog) -> None:
+    remember(service, "lark", "Feeds paper", kind="skill")
+    remember(service, "note", "Some text")
+    log.append([draft(ev.ItemMuted(item="skill:lark"))])
+    status = service.status()
+
+    assert status.items == {"note": 1}
+    assert status.position == status.applied == str(log.last_position())
+
+
+def test_accesses_are_written_behind_the_requests_back_and_none_is_lost_at_the_end(log: MemoryEventLog) -> None:
+    recorder = Recorder(log)
+    service = Service(log, encoder(), record=recorder)
+    for _ in range(300):
+        service.push(PushRequest(request="is lark done"))
+    service.close()
+
+    assert len(log.read(START)) == 300
