@@ -42,11 +42,12 @@ def connect(settings: Settings) -> redis.Redis:
     if not settings.redis_url:
         return redis.Redis(unix_socket_path=str(settings.server_socket), **options)
     try:
-        return redis.Redis.from_url(settings.redis_url, **options)
-    except ValueError as error:
-        raise RecallError(
-            f"REDIS_URL cannot be used: {error} Give it as redis://HOST:PORT/0 or unix:///PATH."
-        ) from error
+        client = redis.Redis.from_url(settings.redis_url, **options)
+    except ValueError as error:  # it may quote a piece of a password, so it is not passed on
+        raise RecallError("REDIS_URL cannot be used. Give it as redis://HOST:PORT/0 or unix:///PATH.") from error
+    if client.get_connection_kwargs().get("decode_responses"):
+        raise RecallError("REDIS_URL asks for decode_responses, but events are bytes. Take that part out of it.")
+    return client
 
 
 def open_log(settings: Settings, recover: Callable[[], object] | None = None) -> RedisEventLog:

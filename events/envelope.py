@@ -17,14 +17,14 @@ OWNER_ONLY: tuple[str, ...] = ("owner",)
 """The audience of an item that says nothing about its audience."""
 
 
-class Actor(msgspec.Struct, frozen=True):
+class Actor(msgspec.Struct, frozen=True, gc=False):
     """Who caused an event. What an event can become is capped by the kind: only the owner's words make rules."""
 
     kind: ActorKind = "owner"
     name: str = ""
 
 
-class Source(msgspec.Struct, frozen=True):
+class Source(msgspec.Struct, frozen=True, gc=False):
     """Where an event came from; every field may be empty."""
 
     harness: str = ""
@@ -55,7 +55,7 @@ class UnreadableEvent(Event, frozen=True, tag="unreadable"):
     why: Literal["unknown_type", "newer_version", "corrupt"]
 
 
-class RecordedEvent(msgspec.Struct, frozen=True, kw_only=True):
+class RecordedEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An event as the log gives it back."""
 
     event: Event

@@ -20,8 +20,11 @@ ItemKind = Literal["skill", "tool", "machine", "decision", "approach", "document
 Role = Literal["owner", "agent", "tool"]
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of all events; holds no fields of its own."""
+class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Base of all events; holds no fields of its own.
+
+    Not tracked by the garbage collector (`gc=False`): texts, numbers and tuples of them can form no cycle.
+    """
 
     version: ClassVar[int] = 1
     forgettable: ClassVar[tuple[str, ...]] = ()

