@@ -14,6 +14,7 @@ from typing import Final
 
 import structlog
 
+from ..events.errors import LogUnavailable
 from ..events.log import EventLog
 from ..projections.base import Base, empty_base
 from ..projections.encoder import Encoder
@@ -87,12 +88,18 @@ class Follower:
 
     def _follow(self, overlay: Overlay, budget_s: float) -> bool:
         deadline = time.monotonic() + budget_s
-        while batch := self._events.read(overlay.position, STEP):
-            overlay.apply(batch)
-            if len(batch) < STEP:
-                return True
-            if time.monotonic() > deadline:
-                return False
+        try:
+            while batch := self._events.read(overlay.position, STEP):
+                overlay.apply(batch)
+                if len(batch) < STEP:
+                    return True
+                if time.monotonic() > deadline:
+                    return False
+        except LogUnavailable:
+            # No write gets through while the log is away, so what was read is most likely all there is; the answer
+            # says that it may be older. Writes go to the log itself and fail there.
+            log.warning("log.unreachable", position=str(overlay.position))
+            return False
         return True
 
 

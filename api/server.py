@@ -30,6 +30,8 @@ log = structlog.get_logger()
 
 REFRESH_SECONDS = 0.5
 """How often a newer snapshot is looked for. No answer depends on it: the overlay holds the difference meanwhile."""
+FOLLOW_SECONDS = 0.05
+"""How often the log is followed between requests. Every request reads to the tail itself; this keeps that short."""
 KEEP_ALIVE_SECONDS = 75
 """How long an idle connection is kept: a chat's turns are often a minute apart."""
 STOP_SECONDS = 10
@@ -72,7 +74,8 @@ def serve(
         listeners = [stack.enter_context(_unix_listener(socket_path))]
         if tcp_port is not None:
             listeners.append(stack.enter_context(_tcp_listener(tcp_port)))
-        stack.enter_context(_refreshed(service))
+        stack.enter_context(_repeated(service.refresh, REFRESH_SECONDS, "refresh"))
+        stack.enter_context(_repeated(service.follow, FOLLOW_SECONDS, "follow"))
         _Server(app, on_started, stop).run(listeners)
 
 
@@ -193,29 +196,26 @@ def _tcp_listener(port: int) -> socket.socket:
     return listener
 
 
-def _tell_once(kind: str, told: set[str]) -> None:
-    if kind not in told:
-        log.error("snapshot.refresh_failed", error=kind)
-        told.add(kind)
-
-
 @contextlib.contextmanager
-def _refreshed(service: Service) -> Iterator[None]:
-    """Let the service take over newer snapshots, in a thread of its own so that no request waits for it."""
+def _repeated(work: Callable[[], object], seconds: float, name: str) -> Iterator[None]:
+    """Do some work again and again in a thread of its own, so that no request waits for it."""
     done = threading.Event()
     told: set[str] = set()
 
-    def watch() -> None:
-        while not done.wait(REFRESH_SECONDS):
+    def repeat() -> None:
+        while not done.wait(seconds):
             try:
-                service.refresh()
-            except Exception as exc:  # noqa: BLE001 - the old snapshot goes on answering
-                _tell_once(type(exc).__name__, told)
+                work()
+            except Exception as exc:  # noqa: BLE001 - requests go on being answered, and the next try may succeed
+                if type(exc).__name__ not in told:
+                    told.add(type(exc).__name__)
+                    # Without a traceback: it may quote what was being read.
+                    log.error("background.failed", work=name, error=type(exc).__name__)  # noqa: TRY400
 
-    watching = threading.Thread(target=watch, name="refresh", daemon=True)
-    watching.start()
+    thread = threading.Thread(target=repeat, name=name, daemon=True)
+    thread.start()
     try:
         yield
     finally:
         done.set()
-        watching.join(STOP_SECONDS)
+        thread.join(STOP_SECONDS)

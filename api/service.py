@@ -276,7 +276,7 @@ class Service:
             server=self._server,
         )
 
-    def follow(self, budget_s: float = 0.02) -> None:
+    def follow(self, budget_s: float = 0.005) -> None:
         """Catch up a little between requests."""
         self._follower.follow(budget_s)
 

@@ -40,6 +40,7 @@ class StandIn:
         self.hold: threading.Event | None = None
         self.held = threading.Event()
         self.refreshed = 0
+        self.followed = 0
         self.refresh_failure: Exception | None = None
         self.closed = False
         self.written: list[str] = []
@@ -104,6 +105,9 @@ class StandIn:
         if self.refresh_failure is not None:
             raise self.refresh_failure
         return False
+
+    def follow(self) -> None:
+        self.followed += 1
 
     def close(self) -> None:
         self.closed = True

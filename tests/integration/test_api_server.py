@@ -293,6 +293,6 @@ def test_newer_snapshots_are_looked_for_and_a_failure_there_is_told_once_and_end
         assert Client(home, deadline_ms=5_000).push("x").block == "x"
         wait_until(lambda: len(lines) >= 2)
     assert service.closed
-    failed = [line for line in lines if line["event"] == "snapshot.refresh_failed"]
-    assert [line["error"] for line in failed] == ["OSError"]
+    failed = [line for line in lines if line["event"] == "background.failed"]
+    assert [(line["work"], line["error"]) for line in failed] == [("refresh", "OSError")]
     assert "secret" not in str(lines)
