@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..events.errors import NotRunning, RecallError
+from ..events.errors import RecallError
 from .cli_options import Invocation, option, pass_invocation, root_options
 from .output import count, dim, one_line, printable, table
 
@@ -40,11 +40,11 @@ def push(
 
     That is at most five pointers, or nothing when nothing fits.
     """
-    answer = invocation.client().push(request, reader=reader, session=session, project=project, recent=recent)
-    if not answer.pointers and answer.reason == "unreachable":
-        raise NotRunning(f"No Instant Recall is running for {invocation.settings.home}. Type `instant-recall up`.")
+    client = invocation.client()
+    answer = client.push(request, reader=reader, session=session, project=project, recent=recent)
     if not answer.pointers and answer.reason and answer.reason not in WHY_EMPTY:
-        raise RecallError(f"The push failed ({answer.reason}). `instant-recall status` tells more.")
+        client.status()  # a push never raises; this says what is wrong
+        raise RecallError(f"The push failed ({answer.reason}). The logs in {invocation.settings.logs_dir} tell more.")
     invocation.output.message(answer, _pushed(answer))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -59,8 +60,12 @@ class Output:
         return Bars(shown=not self.as_json and sys.stderr.isatty())
 
 
+BAR_AFTER_S = 0.5
+"""Work that is done sooner needs no bar."""
+
+
 class Bars:
-    """Progress bars for long work, one for each step, on standard error; silent where nobody looks on.
+    """Progress bars for long work, one for each step, on standard error; none where nobody looks on, or for short work.
 
     Call it with the step's name, how much of it is done, and how much there is; use it as a context manager, so that
     the last bar ends with its line.
@@ -70,15 +75,16 @@ class Bars:
         self._shown = shown
         self._step = ""
         self._bar: Any = None
+        self._began = time.monotonic()
 
     def __call__(self, step: str, done: int, total: int) -> None:
         """Draw the bar of a step; a new step begins a new bar."""
-        if not self._shown:
+        if not self._shown or time.monotonic() - self._began < BAR_AFTER_S:
             return
         if step != self._step:
             self._end()
             self._step = step
-            self._bar = click.progressbar(length=total, label=f"{step:<12}", file=sys.stderr, width=30)
+            self._bar = click.progressbar(length=total, label=f"{step:<9}", file=sys.stderr, width=30, show_pos=True)
             self._bar.__enter__()
         self._bar.length = max(total, 1)
         self._bar.update(done - self._bar.pos)
@@ -131,4 +137,5 @@ def dim(text: str) -> str:
 
 def count(number: int, one: str, many: str = "") -> str:
     """A number with its noun: `1 item`, `12,000 items`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    plural = many or one + ("es" if one.endswith(("s", "x", "ch", "sh")) else "s")
+    return f"{number:,} {one if number == 1 else plural}"

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -222,3 +223,44 @@ def test_import_snapshot_and_replay_work_where_nothing_runs_and_leave_nothing_ru
     assert replayed["same"]
     assert replayed["generation"] == 1
     assert processes_of(home) == {}
+
+
+@pytest.fixture
+def external() -> Iterator[Path]:
+    """A folder for an external server, with a path short enough for its socket."""
+    with tempfile.TemporaryDirectory(prefix="ir-") as folder:
+        yield Path(folder)
+
+
+def test_an_external_server_that_dies_fails_writes_loses_nothing_and_is_used_again(home: Path, external: Path) -> None:
+    address = external / "s.sock"
+    command = [str(embedded.server_binary()), *embedded.server_arguments(external, address)]
+
+    def start() -> subprocess.Popen[bytes]:
+        started = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=external)
+        wait_until(lambda: _accepts(address), 10, "an answer of the server")
+        return started
+
+    server = start()
+    try:
+        with up(home, env={"REDIS_URL": f"unix://{address}"}):
+            written = recall(home, "remember", "the long lens is for the lab camera", "--name", "long lens")
+            server.kill()
+            server.wait()
+            refused = recall(home, "remember", "this one is not stored", code=1)
+            assert refused["error"] == "unavailable"
+            assert recall(home, "push", "which lens does the lab camera take?")["stale"]
+            server = start()
+            again = recall(home, "remember", "the short lens is for the bench", "--name", "short lens")
+            pushed = recall(home, "push", "which lens is for the bench?")
+            assert not pushed["stale"]
+            assert pushed["pointers"][0]["item"] == again["item"]
+            assert recall(home, "open", written["item"])["text"] == "the long lens is for the lab camera"
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _accepts(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as tried:
+        return tried.connect_ex(str(path)) == 0

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from instant_recall.events.errors import LogUnavailable, NotRunning, RecallError
 from instant_recall.ops.cli import main
 from instant_recall.ops.cli_options import Invocation, pass_invocation, root_options
-from instant_recall.ops.output import Bars, error_code, one_line, printable, table, width
+from instant_recall.ops.output import Bars, count, error_code, one_line, printable, table, width
 
 ASKING = [
     ["status"],
@@ -131,12 +131,22 @@ def test_columns_line_up_for_wide_letters_and_emoji() -> None:
     assert table([]) == []
 
 
+def test_a_number_agrees_with_its_noun() -> None:
+    assert [count(1, "item"), count(2, "approach"), count(1_200, "skill")] == ["1 item", "2 approaches", "1,200 skills"]
+
+
 def test_what_an_item_says_cannot_move_the_cursor() -> None:
     assert one_line("a\r\nb\x1b[2Jc\u2028d") == "a b [2Jc d"
     assert printable("a\r\n\tb\x1b[2J\x07") == "a\n\tb[2J"
 
 
-def test_progress_is_drawn_only_for_somebody_who_looks_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_drawn_only_for_somebody_who_looks_on(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Bars(shown=True) as quick:
+        quick("reading", 1, 2)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("instant_recall.ops.output.BAR_AFTER_S", 0)
     with Bars(shown=False) as silent:
         silent("reading", 1, 2)
     assert capsys.readouterr().err == ""
