@@ -46,7 +46,7 @@ ACTS = (
     Act("A request that sounds nothing like the skill it needs", MISSED, "miss", (HELPER,), "office", corrected=True),
     Act(
         "The very next message, worded differently",
-        "get the quarterly figures off the company's site",
+        "fetch the quarterly report from the company's website",
         "hit",
         (HELPER,),
         "office",
@@ -148,7 +148,8 @@ def _play(client: Client, teller: Teller) -> Iterator[Scene]:
         kept = _kept(act, answer)
         teller.sees(answer.block, answer.reason, ms)
         description = client.open(act.items[0]).description if act.promise == "miss" else ""
-        teller.verdict(act.promise, act.items, kept=kept, description=description)
+        there = [pointer.item for pointer in answer.pointers if pointer.item in act.items]
+        teller.verdict(act.promise, there or act.items, kept=kept, description=description)
         correction_ms = _correct(client, teller, act) if act.corrected else 0.0
         yield Scene(
             number=number,

@@ -46,7 +46,7 @@ class Teller:
 
     def verdict(self, promise: str, items: Sequence[str], *, kept: bool, description: str = "") -> None:
         """What that means, and whether the demo's promise was kept."""
-        names = " or ".join(items)
+        names = (" and " if kept else " or ").join(items)
         said = {
             "miss": f'a miss: the owner has {names} ("{description.rstrip(".")}"), and nothing led to it',
             "hit": f"a hit: {names}",
