@@ -33,7 +33,7 @@ class ConnectionCut(LogUnavailable):
         """It was a kept connection, which the server may close at any moment: a fresh one can do better."""
 
 
-class StrangeAnswer(RecallError):  # noqa: N818 - named for what happened, as all of them
+class StrangeAnswer(RecallError):
     """What answered does not speak as Instant Recall does. See which program holds the socket or port."""
 
 

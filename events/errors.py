@@ -15,7 +15,7 @@ class LogUnavailable(RecallError):
 
 
 class LogFull(RecallError):
-    """The log refused the write (disk full or out of memory), so nothing was stored. Free some space, then try again."""
+    """The log refused the write (disk full or out of memory), so nothing was stored. Free some space, try again."""
 
 
 class InvalidEvent(RecallError):

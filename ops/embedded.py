@@ -81,11 +81,13 @@ def stop(settings: Settings) -> bool:
     """
     if settings.redis_url or not settings.log_dir.is_dir() or _is_gone(settings):
         return False
+    pid = _pid(settings)
     for ask in (_ask_to_shut_down, _terminate, _kill):
         ask(settings)
         deadline = time.monotonic() + STOP_SECONDS
         while time.monotonic() < deadline:
             if _is_gone(settings):
+                _reap(pid)
                 _log.info("server.stopped", how=ask.__name__.strip("_"))
                 return True
             time.sleep(POLL_SECONDS)
@@ -230,6 +232,13 @@ def _is_gone(settings: Settings) -> bool:
         _children.remove(child)
     with _lock(settings) as lock:
         return lock is not None and _answer(settings) == "none"
+
+
+def _reap(pid: int | None) -> None:
+    """Wait for a server that this process started: it lets go of its lock a moment before it has ended."""
+    for child in [child for child in _children if child.pid == pid]:
+        child.wait(STOP_SECONDS)
+        _children.remove(child)
 
 
 def _ask_to_shut_down(settings: Settings) -> None:

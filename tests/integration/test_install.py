@@ -49,7 +49,15 @@ def place(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("place")
     venv.create(folder, with_pip=False)
     python = folder / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "--isolated"]
+    pip: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "--disable-pip-version-check",
+        "--isolated",
+    ]
     run(*pip, "install", "--no-index", "--no-deps", wheel, cwd=folder)
     shutil.copytree(HERE / "msgspec", site_packages(folder) / "msgspec")
     return folder
@@ -75,7 +83,7 @@ def test_the_client_works_from_the_wheel_with_the_standard_library_and_msgspec_a
 def test_the_installed_command_does_the_whole_round(place: Path, home: Path) -> None:
     # The other libraries come from here; the package itself from the wheel, which stands before them on the path.
     (site_packages(place) / "others.pth").write_text(f"{HERE}\n")
-    command = [place / "bin" / "instant-recall", "--home", home, "--json"]
+    command: list[str | Path] = [place / "bin" / "instant-recall", "--home", home, "--json"]
     (home / "notes").mkdir()
     (home / "notes" / "lab.md").write_text("# Lab\n\nThe long lens is for the camera.\n")
     assert json.loads(run(*command, "import", "notes", home / "notes", cwd=home))["new"] == 1

@@ -55,9 +55,7 @@ def test_counts_survive_freezing() -> None:
 
 def test_growing_and_frozen_postings_say_the_same() -> None:
     for term in {word for words in DOCUMENTS for word in words}:
-        for ours, theirs in zip(
-            growing(DOCUMENTS).occurrences(term), frozen(DOCUMENTS).occurrences(term), strict=True
-        ):
+        for ours, theirs in zip(growing(DOCUMENTS).occurrences(term), frozen(DOCUMENTS).occurrences(term), strict=True):
             assert ours.tolist() == theirs.tolist()
 
 
