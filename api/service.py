@@ -29,7 +29,7 @@ from ..projections.overlay import Overlay
 from ..projections.pointers import address
 from ..projections.push import Push, compose
 from ..projections.ranker import Ranked, rank
-from ..projections.searcher import Searcher
+from ..projections.searcher import Evidence, Searcher
 from ..projections.slugs import slug
 from ..projections.snapshot_store import SnapshotStore
 from .follower import Follower
@@ -120,12 +120,12 @@ class Service:
             took_ms=_ms_since(began),
         )
 
-    def candidates(self, request: PushRequest, *, now: Millis | None = None) -> list[Ranked]:
-        """Everything that the push would choose from, best first, with the evidence: for training and explaining."""
+    def candidates(self, request: PushRequest, *, now: Millis | None = None) -> list[Evidence]:
+        """Everything that the push would choose from, not ranked: what the ranker is trained on."""
         at = self._clock() if now is None else now
         with self._follower.at_tail(READ_BUDGET_S) as (overlay, _):
             searcher = Searcher(overlay, self._encoder, overlay.state.reader(request.reader), at)
-            return rank(searcher.find(request.request))
+            return searcher.find(request.request)
 
     def search(self, request: SearchRequest, *, now: Millis | None = None) -> SearchResponse:
         """Everything that may fit, best first, without the push's bar and caps."""

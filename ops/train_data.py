@@ -23,7 +23,8 @@ from ..events.log import MAX_BATCH
 from ..events.memory_log import MemoryEventLog
 from ..events.types import AssetRecorded, Millis
 from ..projections.encoder import Encoder
-from ..projections.ranker import FEATURES, Ranked
+from ..projections.ranker import FEATURES
+from ..projections.searcher import Evidence
 from .playback import Playback, request_of
 from .worlds import millis, read_world
 
@@ -164,11 +165,11 @@ def _asked(
     kind: str,
     about: str,
     expect: Sequence[str],
-    found: Sequence[Ranked],
+    found: Sequence[Evidence],
     own_id: Callable[[str], str],
 ) -> Asked:
     # What a request names is pushed whatever the model says, so the model learns nothing from it.
-    weighed = [one.evidence for one in found if one.evidence.named < 0]
+    weighed = [evidence for evidence in found if evidence.named < 0]
     return Asked(
         source=source,
         world=world,

@@ -18,19 +18,26 @@ import msgspec
 from .searcher import Evidence
 
 WEIGHTS: Final = Path(__file__).parent / "ranker.json"
+HALF: Final = 10.0
+"""BM25 at which words alone count half of what they ever can; fits k1 1.5, b 0.75 and Lucene's idf."""
+
+
+def _absolute(share: float, evidence: Evidence) -> float:
+    """BM25 itself and not its share of the request, 0 to 1: in a long request a good match is a small share."""
+    bm25 = share * evidence.request_weight
+    return bm25 / (bm25 + HALF)
 
 
 FEATURES: Final[dict[str, Callable[[Evidence], float]]] = {
     "use_meaning": lambda e: e.use_meaning,
-    "use_meaning_next": lambda e: e.use_meaning_next,
     "use_words": lambda e: e.use_words,
     "topic_meaning": lambda e: e.topic_meaning,
     "topic_words": lambda e: e.topic_words,
-    "best_meaning": lambda e: max(e.use_meaning, e.topic_meaning),
-    "best_words": lambda e: max(e.use_words, e.topic_words),
     "best_together": lambda e: max(e.use_meaning + e.use_words, e.topic_meaning + e.topic_words),
+    "use_weight": lambda e: _absolute(e.use_words, e),
+    "topic_weight": lambda e: _absolute(e.topic_words, e),
 }
-"""What the model sees of an item, by name; each is 0 to 2 and larger speaks for the item."""
+"""What the model sees of an item, by name; each is 0 or more and larger speaks for the item."""
 
 
 class Model(msgspec.Struct, frozen=True):

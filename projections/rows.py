@@ -14,6 +14,10 @@ NOT_FOR: Final = 2
 """What the item is not for: a negative use key."""
 
 
+WORDS_OF_A_TURN: Final = 4
+"""A shorter turn of a session ("tapped", "yes do that") says nothing about what anything is about or for."""
+
+
 class Row(NamedTuple):
     """One findable piece of an item. Two rows are the same piece when all fields are equal."""
 
@@ -34,7 +38,10 @@ def rows_of(item: Item) -> list[Row]:
     if len(item.parts) == 1 and item.kind != "session" and not item.description:
         rows = [Row(TOPIC, f"{head} {item.parts[0].text}", item.parts[0].anchor, item.audience)]
     else:
-        rows += [Row(TOPIC, part.text, part.anchor, item.audience) for part in item.parts if part.text.strip()]
+        least = WORDS_OF_A_TURN if item.kind == "session" else 1
+        rows += [
+            Row(TOPIC, part.text, part.anchor, item.audience) for part in item.parts if len(part.text.split()) >= least
+        ]
     rows += [
         Row(NOT_FOR if key.negative else USE, key.phrase, "", key.audience, key.weight)
         for key in item.keys

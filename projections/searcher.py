@@ -48,6 +48,8 @@ class Evidence(msgspec.Struct, gc=False):
     anchor: str = ""
     """Where in the item the best matching text stands."""
     best_text: float = 0.0
+    request_weight: float = 0.0
+    """What the request's words weigh together: a share of a long request is more than the same share of a short one."""
 
 
 class Searcher:
@@ -102,7 +104,7 @@ class Searcher:
         A request without a known word has no meaning route, and one without any index term no word route.
         """
         vector = halve(self._encoder.encode([request]))[0]
-        words = score(tokenize([request])[0], [(segment.postings, mask) for segment, mask in self._places])
+        words, weight = score(tokenize([request])[0], [(segment.postings, mask) for segment, mask in self._places])
         looked = [_Look(s, mask, vector, found) for (s, mask), found in zip(self._places, words, strict=True)]
         named = self.named(request)
         ordinals = dict.fromkeys(o for item in named if (o := self._overlay.ordinal(item)) is not None)
@@ -110,12 +112,12 @@ class Searcher:
             ordinals |= dict.fromkeys(look.best_items())
         for look, rows in zip(looked, zip(*map(self._overlay.rows, ordinals), strict=True), strict=False):
             look.compare_all(rows)
-        return [self._weigh(ordinal, looked, named) for ordinal in ordinals]
+        return [self._weigh(ordinal, looked, named, weight) for ordinal in ordinals]
 
-    def _weigh(self, ordinal: int, looked: list[_Look], named: dict[str, int]) -> Evidence:
+    def _weigh(self, ordinal: int, looked: list[_Look], named: dict[str, int], weight: float) -> Evidence:
         item = self._overlay.state.get(self._overlay.id_of(ordinal))
         assert item is not None, "an ordinal without an item"  # noqa: S101 - ordinals are made together with their items
-        evidence = Evidence(item, named=named.get(item.id, -1))
+        evidence = Evidence(item, named=named.get(item.id, -1), request_weight=weight)
         for look, rows in zip(looked, self._overlay.rows(ordinal), strict=True):
             for row, kind, words, meaning in look.facts(rows):
                 if _take(evidence, kind, words, meaning):

@@ -12,6 +12,7 @@ from ..events.envelope import OWNER_ONLY, RecordedEvent
 from ..events.position import START, Position
 from .eligibility import OWNER_NAME, Reader
 from .items import Item, KeySource, Part, UseKey
+from .rows import WORDS_OF_A_TURN
 
 SESSIONS_REMEMBERED: Final = 1_000
 """Sessions for which the state knows what was shown; the longest untouched is dropped first. A session that comes back
@@ -171,16 +172,12 @@ def _session_closed(state: State, recorded: RecordedEvent, event: ev.SessionClos
         changed=str(recorded.position),
     )
     asked = (
-        [p.text for p in known.parts if p.role == "owner" and len(p.text.split()) >= _WORDS_OF_A_NEED] if known else []
+        [p.text for p in known.parts if p.role == "owner" and len(p.text.split()) >= WORDS_OF_A_TURN] if known else []
     )
     for helped in event.helped:
         for n, phrase in enumerate(asked):
             changed += _add_key(state, helped, _key(recorded, n, phrase, "session"))
     return tuple(dict.fromkeys(changed))
-
-
-_WORDS_OF_A_NEED: Final = 4
-"""Shorter turns ("tapped", "yes do that") say nothing about what something is for."""
 
 
 def _add_key(state: State, item: str, key: UseKey) -> tuple[str, ...]:

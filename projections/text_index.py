@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import bm25s
 import numpy as np
@@ -119,7 +119,14 @@ def freeze(documents: Sequence[Sequence[str]]) -> tuple[dict[str, NDArray[Any]],
     return arrays, {str(term): int(number) for term, number in engine.vocab_dict.items()}
 
 
-def score(terms: Sequence[str], places: Sequence[tuple[Postings, BoolArray]]) -> list[Scores]:
+class Scored(NamedTuple):
+    """Scores of the rows of each postings, and what the request's terms weigh together (the sum of their idf)."""
+
+    shares: list[Scores]
+    weight: float
+
+
+def score(terms: Sequence[str], places: Sequence[tuple[Postings, BoolArray]]) -> Scored:
     """BM25 of the visible rows of several postings as if they were one, divided by the request's total idf.
 
     Args:
@@ -127,7 +134,7 @@ def score(terms: Sequence[str], places: Sequence[tuple[Postings, BoolArray]]) ->
         places: postings, each with a mask of the rows that count (visible and alive).
 
     Returns:
-        One array of scores per postings, 0 to 1: the share of the request's information that a row holds.
+        One array of scores per postings, 0 to 1: the share of the request's weight that a row holds.
         Formula: Robertson and Zaragoza 2009, idf as in Lucene; rows that do not count score 0.
     """
     scores = [np.zeros(len(mask), dtype=np.float64) for _, mask in places]
@@ -146,7 +153,7 @@ def score(terms: Sequence[str], places: Sequence[tuple[Postings, BoolArray]]) ->
             if len(rows):
                 norm = 1 - B + B * postings.lengths[rows].astype(np.float64) * visible / total
                 into[rows] += idf * counts / (counts + K1 * norm)
-    return [found / weight for found in scores] if weight else scores
+    return Scored([found / weight for found in scores] if weight else scores, weight)
 
 
 def _idf(rows: float, frequency: NDArray[Any]) -> NDArray[np.float64]:

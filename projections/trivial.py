@@ -9,10 +9,10 @@ _WORD_LIST: Final = """
     ok okay k kk fine great good nice cool perfect super thanks thank thx ty you very much lot yes yep yeah yup no nope
     nah sure right exactly please continue go on ahead next proceed do it that done again stop wait hm hmm hi hello hey
     morning good bye lol wow a the all well so and then just looks lgtm correct agreed merci danke bitte ja nein gracias
-    sí si oui non vale weiter cheers
+    sí si oui non vale weiter cheers s for now today enough later see talk tomorrow tonight
 """
 _WORDS: Final = frozenset(_WORD_LIST.split())
-_MOST_WORDS: Final = 5
+_MOST_WORDS: Final = 6
 _SLASH_COMMAND = re.compile(r"/[\w:-]+(\s|$)")
 
 

@@ -86,15 +86,6 @@ def test_requests_that_are_pushed_to_for_a_name_use_up_their_share_of_the_bar() 
     assert 1 <= figures["made-up/none"]["pushed"] <= train.MOST_FALSE * 14
 
 
-def test_no_feature_speaks_against_an_item() -> None:
-    requests = [asked(n, (0.1, True), (0.9, False)) for n in range(20)]
-    table = train.make_table(requests)
-
-    fitted = train.fit(table, np.ones(len(table.right), np.bool_), seed=0)
-
-    assert min(fitted.weights) >= 0
-
-
 def test_worlds_and_sets_count_alike_whatever_their_size() -> None:
     table = train.make_table([asked(0, (0.9, True)), *(asked(n, (0.5, False), world=False) for n in range(1, 10))])
 
