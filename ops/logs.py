@@ -43,7 +43,6 @@ def configure(default: str = "info", *, stream: TextIO | None = None, env: Mappi
         processors=[*shared, *rendering],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.PrintLoggerFactory(output),
-        cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(output)
     handler.setFormatter(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import redis
+import structlog
 from instant_recall.events.connect import connect
 from instant_recall.events.redis_log import RedisEventLog
 from instant_recall.events.settings import Settings
@@ -32,6 +34,17 @@ def _no_test_touches_the_data_of_whoever_runs_it() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch, _short_folder() as folder:
         patch.setenv("XDG_DATA_HOME", str(folder))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _logging_stays_as_it_was() -> Iterator[None]:
+    """A command that a test runs in this process configures logging; the tests after it must not notice."""
+    root = logging.getLogger()
+    level, handlers = root.level, root.handlers[:]
+    yield
+    structlog.reset_defaults()
+    root.setLevel(level)
+    root.handlers[:] = handlers
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import io
 import json
 import logging
-from collections.abc import Iterator
 
 import pytest
 import structlog
@@ -14,15 +13,6 @@ from instant_recall.ops.logs import configure
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    root = logging.getLogger()
-    before = (root.level, root.handlers[:])
-    yield
-    structlog.reset_defaults()
-    root.level, root.handlers[:] = before
 
 
 def lines(output: io.StringIO) -> list[dict[str, object]]:
