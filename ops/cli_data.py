@@ -74,6 +74,9 @@ def snapshot(invocation: Invocation, full: bool) -> None:
 
     The worker of `up` does it by itself when it is time. Snapshots are derived from the log, and can all be built anew.
     """
+    from .processes import quiet_libraries  # noqa: PLC0415
+
+    quiet_libraries()
     from ..workers.jobs import build_snapshot  # noqa: PLC0415
     from . import logs  # noqa: PLC0415
     from .local import log_at_hand  # noqa: PLC0415

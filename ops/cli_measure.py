@@ -73,6 +73,9 @@ def eval_(ctx: click.Context, invocation: Invocation, world: Path, no_bar: bool,
 
     On a world folder, for whose requests the right answers are known.
     """
+    from .processes import quiet_libraries  # noqa: PLC0415
+
+    quiet_libraries()
     from . import evaluate, logs  # noqa: PLC0415
     from .worlds import BadWorld  # noqa: PLC0415
 
@@ -105,6 +108,8 @@ def _figures(facts: dict[str, Any]) -> list[str]:
 def _value(value: Any) -> str:
     if isinstance(value, dict):
         return "  ".join(f"{name} {_value(part)}" for name, part in value.items())
+    if value is None:
+        return "-"
     if isinstance(value, float):
         return f"{value:,.2f}"
     return f"{value:,}" if isinstance(value, int) else json.dumps(value)

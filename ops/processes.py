@@ -34,6 +34,12 @@ GRACE_S = 20.0
 """How long a process may take to end by itself once its parent is gone, in seconds."""
 
 
+def quiet_libraries() -> None:
+    """Set QUIET_LIBRARIES for this process and its children; to be called before numpy is loaded."""
+    for name, value in QUIET_LIBRARIES.items():
+        os.environ.setdefault(name, value)
+
+
 def processes_lock(settings: Settings) -> Path:
     """The file that every process of this data folder holds a shared lock on for as long as it lives."""
     return settings.home / "run" / "processes.lock"
@@ -90,8 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--tcp", type=int, metavar="PORT", help="api: answer on 127.0.0.1:PORT too")
     parser.add_argument("--follow", action="store_true", help="end when standard input ends")
     chosen = parser.parse_args(arguments)
-    for name, value in QUIET_LIBRARIES.items():
-        os.environ.setdefault(name, value)
+    quiet_libraries()
     try:
         settings = Settings.from_env(chosen.home)
         if not settings.encoder.startswith("hub:"):
