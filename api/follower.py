@@ -61,17 +61,21 @@ class Follower:
             pass
 
     def refresh(self) -> bool:
-        """Warm a newer snapshot if there is one; the next request takes it over. Meant for a background thread.
+        """Warm the snapshot that CURRENT names, if it is another one; the next request takes it over.
+
+        Meant for a background thread. An older snapshot, after a rollback, is taken over as well: the overlay holds what
+        it lacks.
 
         Returns:
-            Whether a newer snapshot is ready.
+            Whether another snapshot is ready.
         """
         if self._snapshots is None or self._snapshots.current() == self._looked_at:
             return False
         self._looked_at = self._snapshots.current()
         base = latest_base(self._snapshots, self._encoder, between=_breathe)
-        # Positions, not numbers: after the whole folder was removed the generations count from 1 again.
-        if base.position <= self._overlay.base.position:
+        held = self._overlay.base
+        # Both, since the numbers count from 1 again when the whole folder was removed. 0: there is no good one.
+        if base.generation == 0 or (base.generation, base.position) == (held.generation, held.position):
             return False
         fresh = self._caught_up(base)
         # The collector would otherwise walk the new items in some request; they live as long as the generation does.

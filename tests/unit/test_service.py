@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -191,6 +192,41 @@ def test_a_newer_snapshot_is_taken_over_without_a_change_in_the_answers(log: Mem
     assert after.pointers == before.pointers
     assert pushed(service, "wren") == ["skill:wren"]
     assert not service.refresh()
+
+
+def test_a_rollback_is_taken_over_and_keeps_every_later_write(log: MemoryEventLog, tmp_path: Path) -> None:
+    store = SnapshotStore(tmp_path)
+    service = Service(log, encoder(), store, record=lambda _: None)
+    remember(service, "lark", "Feeds paper through the scanner", kind="skill")
+    build(log, store, encoder())
+    remember(service, "wren", "Feeds letters", kind="skill")
+    build(log, store, encoder())
+    service.refresh()
+    before = service.push(PushRequest(request="lark and wren"))
+    (tmp_path / "CURRENT").write_text("gen-000001\n")
+
+    assert service.refresh()
+    after = service.push(PushRequest(request="lark and wren"))
+    assert (before.generation, after.generation) == (2, 1)
+    assert after.pointers == before.pointers
+    assert len(after.pointers) == 2
+
+
+def test_a_removed_snapshot_folder_leaves_the_one_in_memory_in_use(log: MemoryEventLog, tmp_path: Path) -> None:
+    store = SnapshotStore(tmp_path / "snapshots")
+    service = Service(log, encoder(), store, record=lambda _: None)
+    remember(service, "lark", "Feeds paper through the scanner", kind="skill")
+    build(log, store, encoder())
+    service.refresh()
+    service.push(PushRequest(request="x"))
+    shutil.rmtree(tmp_path / "snapshots")
+
+    assert not service.refresh()
+    assert pushed(service, "lark") == ["skill:lark"]
+    remember(service, "wren", "Feeds letters", kind="skill")
+    build(log, store, encoder())
+    assert service.refresh()
+    assert pushed(service, "lark and wren") == ["skill:lark", "skill:wren"]
 
 
 def test_status_counts_what_is_valid_now(service: Service, log: MemoryEventLog) -> None:
