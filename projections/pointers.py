@@ -66,7 +66,8 @@ def render(item: Item, anchor: str, visible_keys: Sequence[UseKey] = (), replace
     if replaces:
         pieces.append(f"Replaces: {clean(replaces, _NAME)}")
     pieces.append(f"Open: {_plain_address(address(item, anchor))}")
-    return ". ".join(piece.rstrip(".") for piece in pieces)
+    # A cut field ends in an ellipsis, which is full stop enough.
+    return ". ".join(piece.rstrip(".") for piece in pieces).replace("…. ", "… ")
 
 
 def block(lines: Sequence[str]) -> str:
