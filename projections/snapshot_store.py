@@ -179,6 +179,37 @@ class SnapshotStore:
             ) from error
         return made
 
+    def rollback(self, generation: int, *, encoder: str | None = None) -> Manifest:
+        """Make a generation that is there the current one, after verifying all of it.
+
+        Nothing is lost: an overlay holds every later event. The newer generations stay until something is published,
+        so a rollback can itself be rolled back; then they are removed, for no reader should ever fall back to them. A
+        builder that began before is told that it is too late (StaleBuild).
+
+        Raises:
+            NotFound, CorruptSnapshot, IncompatibleSnapshot: it cannot be used (with `encoder`: another one made it).
+            SnapshotFailed: CURRENT cannot be written; it names what it named before.
+        """
+        if generation not in self.generations():
+            self.open(generation)  # says why, without making a folder where there is none
+        try:
+            with self._lock():
+                chosen = self.open(generation).manifest
+                if encoder is not None and chosen.encoder != encoder:
+                    raise IncompatibleSnapshot(
+                        f"Generation {generation} was made by another encoder ({chosen.encoder}) than the present one "
+                        f"({encoder}), so no reader would use it. `instant-recall snapshots list` names the others."
+                    )
+                self._write_pointer(self._path(generation).name)
+                self._replace_pointer()
+        except OSError as error:
+            raise SnapshotFailed(
+                f"CURRENT in {self.root} could not be written ({error.strerror or error}) and is as before. "
+                "Free some space or mend the folder, then try again."
+            ) from error
+        log.info("snapshot.rolled_back", generation=generation, position=str(chosen.position))
+        return chosen
+
     def collect(self, keep: int = 3) -> list[int]:
         """Remove generations that are no longer needed, and what dead builders left; returns the numbers removed.
 
@@ -240,21 +271,31 @@ class SnapshotStore:
 
     def _install(self, directory: Path, made: Manifest) -> None:
         """Steps 4 to 6, under the lock; a generation that does not become current is removed again."""
-        final, pointer = self._path(made.generation), self.root / "CURRENT.tmp"
+        final, before = self._path(made.generation), self.current()
         directory.rename(final)
         try:
             _sync(self.root)
             self._after_step("renamed")  # 4
             self.open(made.generation)
             self._after_step("verified")  # 5
-            _write_synced(pointer, f"{final.name}\n".encode())
+            self._write_pointer(final.name)
             self._after_step("pointer_written")
         except BaseException:
             self._remove(final)
             raise
-        pointer.replace(self.root / "CURRENT")
-        _sync(self.root)
+        self._replace_pointer()
         self._after_step("current")  # 6
+        # Between the two lie only those that were rolled back from, or that never became current.
+        for number in self.generations():
+            if before is not None and before < number < made.generation:
+                self._remove(self._path(number))
+
+    def _write_pointer(self, name: str) -> None:
+        _write_synced(self.root / "CURRENT.tmp", f"{name}\n".encode())
+
+    def _replace_pointer(self) -> None:
+        (self.root / "CURRENT.tmp").replace(self.root / "CURRENT")
+        _sync(self.root)
 
     @contextmanager
     def _temporary(self) -> Iterator[Path]:
