@@ -27,8 +27,8 @@ import structlog
 
 from ..events.envelope import now_ms
 from ..events.errors import CorruptSnapshot, IncompatibleSnapshot, NotFound, SnapshotFailed, StaleBuild
+from ..events.files import locked, sync, write_synced
 from ..events.position import Position
-from ..events.settings import private_dir
 from ..events.types import Millis
 from . import manifest as manifests
 from .manifest import Manifest
@@ -112,6 +112,10 @@ class SnapshotStore:
         manifests.verify(path, found)
         return Opened(path, found)
 
+    def manifest(self, generation: int) -> Manifest:
+        """What a generation says of itself: its form is checked, its files are not. Raises as `open` does."""
+        return manifests.read(self._path(generation))
+
     def latest(self, *, encoder: str | None = None) -> Opened | None:
         """The generation to read: the one CURRENT names, else the newest good one before it, else None.
 
@@ -168,8 +172,8 @@ class SnapshotStore:
                         counts=counts,
                         created_at=self._clock(),
                     )
-                    _write_synced(directory / manifests.MANIFEST, manifests.to_json(made))
-                    _sync(directory)
+                    write_synced(directory / manifests.MANIFEST, manifests.to_json(made))
+                    sync(directory)
                     self._after_step("described")  # 3
                     self._install(directory, made)
         except OSError as error:
@@ -274,7 +278,7 @@ class SnapshotStore:
         final, before = self._path(made.generation), self.current()
         directory.rename(final)
         try:
-            _sync(self.root)
+            sync(self.root)
             self._after_step("renamed")  # 4
             self.open(made.generation)
             self._after_step("verified")  # 5
@@ -291,11 +295,11 @@ class SnapshotStore:
                 self._remove(self._path(number))
 
     def _write_pointer(self, name: str) -> None:
-        _write_synced(self.root / "CURRENT.tmp", f"{name}\n".encode())
+        write_synced(self.root / "CURRENT.tmp", f"{name}\n".encode())
 
     def _replace_pointer(self) -> None:
         (self.root / "CURRENT.tmp").replace(self.root / "CURRENT")
-        _sync(self.root)
+        sync(self.root)
 
     @contextmanager
     def _temporary(self) -> Iterator[Path]:
@@ -318,19 +322,8 @@ class SnapshotStore:
     @contextmanager
     def _lock(self) -> Iterator[None]:
         """One publisher or collector at a time; waits for the other. Let go by the kernel when its holder dies."""
-        private_dir(self.root)
-        path = self.root / "publish.lock"
-        while True:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if _is_at(descriptor, path):
-                    yield
-                    return
-                # The folder was removed, and perhaps made anew, while we waited: this lock excludes nobody.
-            finally:
-                os.close(descriptor)
-            private_dir(self.root)
+        with locked(self.root, "publish.lock"):
+            yield
 
     def _remove(self, path: Path) -> bool:
         """Remove a directory of ours, its manifest first: one half removed can then not be taken for a good one."""
@@ -341,13 +334,6 @@ class SnapshotStore:
             log.warning("snapshot.not_removed", path=path.name, reason=error.strerror)
             return False
         return True
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False
 
 
 def _has_owner(path: Path) -> bool:
@@ -364,23 +350,8 @@ def _has_owner(path: Path) -> bool:
     return False
 
 
-def _write_synced(path: Path, data: bytes) -> None:
-    with path.open("wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
 def _sync_tree(directory: Path) -> None:
     """Sync every file and folder below, then the directory itself."""
     for path in directory.rglob("*"):
-        _sync(path)
-    _sync(directory)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync(path)
+    sync(directory)
