@@ -1,6 +1,7 @@
 """What pyproject.toml and the lock say, held against what is there."""
 
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -67,6 +68,17 @@ def test_the_version_is_said_once_and_the_same() -> None:
 
     assert instant_recall.__version__ == PROJECT["project"]["version"]
     assert "## [Unreleased]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_tests_run_in_a_folder_whose_name_is_no_python_name(tmp_path: Path) -> None:
+    # A clone's folder is called instant-recall; one called main would hide that pytest imports it by that name.
+    clone = tmp_path / "instant-recall"
+    (clone / "tests" / "unit").mkdir(parents=True)
+    for name in ("__init__.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, clone)
+    (clone / "tests" / "unit" / "test_it.py").write_text("def test_it():\n    pass\n", encoding="utf-8")
+    said = subprocess.run([sys.executable, "-m", "pytest"], cwd=clone, capture_output=True, text=True, check=False)
+    assert said.returncode == 0 and "1 passed" in said.stdout, said.stdout
 
 
 def test_make_lists_what_there_is_to_type() -> None:
