@@ -54,7 +54,8 @@ def _take(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     # Said twice, the later one wins. A default, or a variable against what was said before, never does.
     source = ctx.get_parameter_source(param.name or "")
     if source is ParameterSource.COMMANDLINE or (source is ParameterSource.ENVIRONMENT and value):
-        setattr(ctx.ensure_object(Invocation), param.name or "", value)
+        # Kept at the root, where the group looks when an error ends the command.
+        setattr(ctx.find_root().ensure_object(Invocation), param.name or "", value)
 
 
 def root_options(command: Command) -> Command:

@@ -36,9 +36,11 @@ def test_where_nothing_runs_a_question_fails_with_what_to_type(command: list[str
     assert len(said.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 @pytest.mark.parametrize("command", ASKING, ids=lambda command: command[0])
-def test_with_json_an_error_is_one_object_on_standard_output(command: list[str], home: Path) -> None:
-    said = run("--home", home, *command, "--json")
+def test_with_json_an_error_is_one_object_on_standard_output(command: list[str], before: bool, home: Path) -> None:
+    options = ["--home", str(home), "--json"]
+    said = run(*options, *command) if before else run(*command, *options)
     assert said.exit_code == 1
     assert said.stderr == ""
     assert json.loads(said.stdout)["error"] == "not_running"
