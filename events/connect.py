@@ -1,13 +1,16 @@
-"""How processes reach the event log: the embedded server's socket, or the server that REDIS_URL names."""
+"""How processes reach the event log: the embedded server's socket, or the server or cluster that REDIS_URL names."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import redis
 import structlog
 from redis.backoff import NoBackoff
+from redis.cluster import RedisCluster
+from redis.exceptions import RedisClusterException
 from redis.retry import Retry
 
 from .errors import LogUnavailable, RecallError
@@ -27,12 +30,14 @@ _log = structlog.get_logger()
 
 
 def connect(settings: Settings) -> redis.Redis:
-    """A client for the server that keeps the log. Does no I/O yet; close it when done.
+    """A client for the server that keeps the log. Does no I/O yet, except to a cluster; close it when done.
 
-    It does not retry by itself: RedisEventLog knows which calls may be repeated.
+    It does not retry by itself: RedisEventLog knows which calls may be repeated. For a cluster (`redis+cluster://`, or
+    `rediss+cluster://` with TLS) it is a RedisCluster, which has the same commands: each goes to the node of its keys.
 
     Raises:
         RecallError: REDIS_URL is not a URL of a Redis server.
+        LogUnavailable: no node of the cluster can be reached.
     """
     options: dict[str, Any] = {
         "socket_timeout": ANSWER_SECONDS,
@@ -42,12 +47,50 @@ def connect(settings: Settings) -> redis.Redis:
     if not settings.redis_url:
         return redis.Redis(unix_socket_path=str(settings.server_socket), **options)
     try:
-        client = redis.Redis.from_url(settings.redis_url, **options)
+        if is_cluster(settings.redis_url):
+            client = _cluster(settings.redis_url.replace("+cluster", "", 1), options)
+        else:
+            client = redis.Redis.from_url(settings.redis_url, **options)
     except ValueError as error:  # it may quote a piece of a password, so it is not passed on
-        raise RecallError("REDIS_URL cannot be used. Give it as redis://HOST:PORT/0 or unix:///PATH.") from error
+        raise RecallError(
+            "REDIS_URL cannot be used. Give it as redis://HOST:PORT/0, unix:///PATH or redis+cluster://HOST:PORT."
+        ) from error
     if client.get_connection_kwargs().get("decode_responses"):
         raise RecallError("REDIS_URL asks for decode_responses, but events are bytes. Take that part out of it.")
     return client
+
+
+def connect_queue(settings: Settings) -> redis.Redis:
+    """A client for the server that keeps the background jobs: the log's, unless INSTANT_RECALL_QUEUE_URL names another.
+
+    Raises:
+        RecallError: it is not a URL of a plain Redis server.
+    """
+    if not settings.queue_url:
+        if is_cluster(settings.redis_url):
+            raise RecallError(
+                "Background jobs cannot be kept in a cluster. Name a plain server for them in INSTANT_RECALL_QUEUE_URL "
+                "(redis://HOST:PORT/0), or do without: `up --no-worker`, and `snapshot` from time to time."
+            )
+        return connect(settings)
+    if is_cluster(settings.queue_url):
+        raise RecallError("INSTANT_RECALL_QUEUE_URL names a cluster, which cannot keep jobs. Name a plain server.")
+    try:
+        return connect(dataclasses.replace(settings, redis_url=settings.queue_url))
+    except RecallError as error:
+        raise RecallError(str(error).replace("REDIS_URL", "INSTANT_RECALL_QUEUE_URL")) from error
+
+
+def is_cluster(url: str) -> bool:
+    """Whether a server's address names a cluster."""
+    return url.startswith(("redis+cluster:", "rediss+cluster:"))
+
+
+def _cluster(url: str, options: dict[str, Any]) -> redis.Redis:
+    try:
+        return cast("redis.Redis", RedisCluster.from_url(url, **options))
+    except (redis.RedisError, RedisClusterException) as error:
+        raise LogUnavailable(f"The cluster that REDIS_URL names cannot be reached. {error}") from error
 
 
 def open_log(settings: Settings, recover: Callable[[], object] | None = None) -> RedisEventLog:
@@ -62,12 +105,15 @@ def open_log(settings: Settings, recover: Callable[[], object] | None = None) ->
     """
     client = connect(settings)
     try:
-        about = _ask_about(client, recover)
-        refuse_old_server(about, place(client))
+        nodes = _ask_about(client, recover)
+        for where, about in nodes.items():
+            refuse_old_server(about, where)
+            _refuse_lone_node(client, about, where)
     except BaseException:
         client.close()
         raise
-    _warn_if_forgetful(about, place(client))
+    for where, about in nodes.items():
+        _warn_if_forgetful(about, where)
     return RedisEventLog(client, settings.owner, recover=recover)
 
 
@@ -86,15 +132,26 @@ def refuse_old_server(about: Mapping[str, Any], where: str) -> None:
         )
 
 
-def _ask_about(client: redis.Redis, recover: Callable[[], object] | None) -> Mapping[str, Any]:
+def _refuse_lone_node(client: redis.Redis, about: Mapping[str, Any], where: str) -> None:
+    if about.get("cluster_enabled") and not isinstance(client, RedisCluster):
+        raise LogUnavailable(
+            f"The server at {where} is a node of a cluster. Begin REDIS_URL with redis+cluster:// so that all are used."
+        )
+
+
+def _ask_about(client: redis.Redis, recover: Callable[[], object] | None) -> dict[str, Mapping[str, Any]]:
+    """INFO of the server, or of every primary of a cluster, by place."""
     with driver_errors(client):
+        if isinstance(client, RedisCluster):
+            return cast("dict[str, Mapping[str, Any]]", client.info(target_nodes=RedisCluster.PRIMARIES))
         try:
-            return cast("Mapping[str, Any]", client.info())
+            about = client.info()
         except (redis.ConnectionError, redis.TimeoutError):
             if recover is None:
                 raise
             recover()
-            return cast("Mapping[str, Any]", client.info())
+            about = client.info()
+        return {place(client): cast("Mapping[str, Any]", about)}
 
 
 def _warn_if_forgetful(about: Mapping[str, Any], where: str) -> None:

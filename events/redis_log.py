@@ -8,14 +8,16 @@ from typing import TypeVar, cast
 
 import redis
 import structlog
-from redis.exceptions import OutOfMemoryError, ResponseError
+from redis.cluster import RedisCluster
+from redis.exceptions import AuthenticationError, OutOfMemoryError, RedisClusterException, ResponseError
 
 from .codec import decode, encode_batch
 from .envelope import EventDraft, RecordedEvent
 from .errors import LogFull, LogUnavailable
 from .log import Appended
 from .position import LARGEST, START, Position
-from .scripts import APPEND, READ
+from .scripts import APPEND, READ, run
+from .settings import SERVER_SOCKET
 
 PAGE_EVENTS = 5_000
 """Events read in one round trip; more in one would keep the server from answering others."""
@@ -48,8 +50,6 @@ class RedisEventLog:
         self._stream = f"ir:{{{owner}}}:log"
         self._ids = f"ir:{{{owner}}}:ids"
         self._payloads = f"ir:{{{owner}}}:payloads"
-        self._append_script = client.register_script(APPEND)
-        self._read_script = client.register_script(READ)
 
     @property
     def owner(self) -> str:
@@ -64,7 +64,7 @@ class RedisEventLog:
         if not arguments:
             return []
         keys = [self._stream, self._ids, self._payloads]
-        results = self._call(lambda: self._append_script(keys=keys, args=arguments))
+        results = self._call(lambda: run(self._client, APPEND, keys, arguments))
         return [
             Appended(_position(at), duplicate=bool(known)) for at, known in cast("list[tuple[bytes, int]]", results)
         ]
@@ -96,7 +96,7 @@ class RedisEventLog:
     def _page(self, after: Position, wanted: int) -> tuple[list[RecordedEvent], int]:
         keys = [self._stream, self._payloads]
         arguments: list[str | int] = [str(after), wanted, PAGE_BYTES]
-        answer = self._call(lambda: self._read_script(keys=keys, args=arguments))
+        answer = self._call(lambda: run(self._client, READ, keys, arguments))
         rows, stopped = cast("tuple[list[tuple[bytes, bytes, bytes, bytes | None]], int]", answer)
         page = [
             decode(self._owner, _position(at), event_id.decode("utf-8", "replace"), envelope, payload)
@@ -136,17 +136,32 @@ def driver_errors(client: redis.Redis) -> Iterator[None]:
         ) from error
     except ResponseError as error:
         raise _from_response(str(error), place(client)) from error
-    except redis.RedisError as error:
+    except AuthenticationError as error:
         raise LogUnavailable(
-            f"The event log at {place(client)} cannot be reached ({error}). Start it with `instant-recall up`; "
-            "if it stops again at once, look for a full disk and at the last line of its server.log."
+            f"The server at {place(client)} does not let us in ({error}). Put the right user and password into its "
+            "URL: redis://USER:PASSWORD@HOST:PORT/0."
+        ) from error
+    except (redis.RedisError, RedisClusterException) as error:
+        raise LogUnavailable(
+            f"The event log at {place(client)} cannot be reached ({error}). {_remedy(client)}"
         ) from error
 
 
 def place(client: redis.Redis) -> str:
     """Where a client connects to, without its password."""
+    if isinstance(client, RedisCluster):
+        return f"{client.get_default_node().name} (cluster)"
     settings = client.get_connection_kwargs()
     return str(settings.get("path") or f"{settings.get('host', '?')}:{settings.get('port', '?')}")
+
+
+def _remedy(client: redis.Redis) -> str:
+    if place(client).endswith(f"/{SERVER_SOCKET}"):
+        return (
+            "Start it with `instant-recall up`; if it stops again at once, look for a full disk and at the last line "
+            "of its server.log."
+        )
+    return "It is not ours to start: start that server, mend REDIS_URL, or unset it to use the embedded server."
 
 
 def _from_response(message: str, where: str) -> LogFull | LogUnavailable:

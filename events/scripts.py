@@ -6,6 +6,26 @@ shard of a cluster.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import redis
+from redis.exceptions import NoScriptError
+
+
+def run(client: redis.Redis, script: str, keys: Sequence[str], arguments: Sequence[str | bytes | int]) -> Any:
+    """Run a script on the server of its keys, and send its text only when that server does not know it yet.
+
+    The driver's own Script would then load it into every node of a cluster, and fail when one of them is down.
+    """
+    known_as = hashlib.sha1(script.encode(), usedforsecurity=False).hexdigest()
+    try:
+        return client.evalsha(known_as, len(keys), *keys, *arguments)
+    except NoScriptError:
+        return client.eval(script, len(keys), *keys, *arguments)
+
+
 APPEND = """
 -- A key of another type would fail after the first write and leave half a batch behind, so all are asked first.
 redis.call('XLEN', KEYS[1])

@@ -18,6 +18,9 @@ from .errors import RecallError
 SOCKET_PATH_LIMIT = 100
 """Bytes of a Unix socket's path we allow; the kernel's limit is 108 with the closing zero (104 on macOS)."""
 
+SERVER_SOCKET = "server.sock"
+"""What the embedded server's socket is called; by this an error tells it from an external server."""
+
 
 def default_home(env: Mapping[str, str] = os.environ) -> Path:
     """The platform's folder for a user's data: XDG on Linux, Application Support on macOS."""
@@ -34,28 +37,32 @@ class Settings:
     home: Path
     """The data folder: all state lives below it (sockets too, unless the path is too long for one)."""
     redis_url: str = ""
-    """An external Redis or Valkey; empty: the embedded server."""
+    """An external Redis or Valkey, or a cluster of them; empty: the embedded server."""
     owner: str = "owner"
     """Whose log: part of every key in the server."""
     encoder: str = ""
     """Folder of a model2vec model, or `hub:NAME` to fetch one on purpose; empty: the bundled model."""
+    queue_url: str = ""
+    """An external server for the background jobs, which cannot be kept in a cluster; empty: the one with the log."""
 
     @classmethod
     def from_env(cls, home: str | Path | None = None, env: Mapping[str, str] = os.environ) -> Settings:
-        """Read INSTANT_RECALL_HOME (over which `home` wins), _OWNER and _ENCODER, and REDIS_URL.
+        """Read INSTANT_RECALL_HOME (over which `home` wins), _OWNER, _ENCODER and _QUEUE_URL, and REDIS_URL.
 
         Raises:
             RecallError: a variable has a value that cannot be used; the message names the variable.
         """
         owner = env.get("INSTANT_RECALL_OWNER", "") or "owner"
-        if not owner.isprintable() or any(c in owner for c in "{}:/") or len(owner.encode()) > 64:
+        if not owner.isprintable() or any(c in owner for c in "{}:/") or len(owner.encode()) > 64 or owner[0] == ".":
             raise RecallError(
-                "INSTANT_RECALL_OWNER may not hold {, }, : or / and has at most 64 bytes. Choose another."
+                "INSTANT_RECALL_OWNER may not hold {, }, : or /, nor begin with a dot, and has at most 64 bytes. "
+                "Choose another."
             )
         chosen = home or env.get("INSTANT_RECALL_HOME", "") or default_home(env)
         return cls(
             home=Path(chosen).expanduser().absolute(),
             redis_url=env.get("REDIS_URL", ""),
+            queue_url=env.get("INSTANT_RECALL_QUEUE_URL", ""),
             owner=owner,
             encoder=env.get("INSTANT_RECALL_ENCODER", ""),
         )
@@ -67,8 +74,8 @@ class Settings:
 
     @property
     def snapshots_dir(self) -> Path:
-        """Where generations are published."""
-        return self.home / "snapshots"
+        """Where generations are published: a folder for each owner, so that no owner is ever served another's."""
+        return self.home / "snapshots" / self.owner
 
     @property
     def logs_dir(self) -> Path:
@@ -78,7 +85,7 @@ class Settings:
     @property
     def server_socket(self) -> Path:
         """The embedded server's socket."""
-        return self._socket("server.sock")
+        return self._socket(SERVER_SOCKET)
 
     @property
     def api_socket(self) -> Path:

@@ -102,9 +102,11 @@ class Supervisor:
     def _start(self) -> None:
         private_dir(self.settings.logs_dir)
         if self.settings.redis_url:
-            from ..events.connect import open_log  # noqa: PLC0415 - the embedded server needs no client here
+            from ..events.connect import connect_queue, open_log  # noqa: PLC0415 - the embedded server needs no client
 
             open_log(self.settings).last_position()
+            if len(self.children) > 1:
+                connect_queue(self.settings).close()  # refused now, and not by each child again and again
         else:
             embedded.ensure_running(self.settings)
         for child in self.children:

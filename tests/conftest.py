@@ -19,6 +19,7 @@ from instant_recall.events.connect import connect
 from instant_recall.events.redis_log import RedisEventLog
 from instant_recall.events.settings import Settings
 from instant_recall.ops import embedded
+from instant_recall.tests.cluster import Node, cluster_url, three_nodes
 from instant_recall.tests.helpers import FixedClock, wait_until
 
 
@@ -117,6 +118,25 @@ def installed_settings() -> Iterator[Settings]:
 def installed_client(installed_settings: Settings) -> Iterator[redis.Redis]:
     """A client of the installed redis-server."""
     yield from _client(installed_settings)
+
+
+@pytest.fixture(scope="session")
+def cluster_nodes() -> Iterator[list[Node]]:
+    """The session's cluster of three nodes. Shared: use the `owner` fixture, and leave it as it was."""
+    with _short_folder() as folder, three_nodes(folder) as nodes:
+        yield nodes
+
+
+@pytest.fixture(scope="session")
+def cluster_settings(cluster_nodes: list[Node]) -> Settings:
+    """Settings whose log is in the session's cluster."""
+    return Settings(home=cluster_nodes[0].folder / "home", redis_url=cluster_url(cluster_nodes))
+
+
+@pytest.fixture(scope="session")
+def cluster_client(cluster_settings: Settings) -> Iterator[redis.Redis]:
+    """A client of the session's cluster."""
+    yield from _client(cluster_settings)
 
 
 def _client(settings: Settings) -> Iterator[redis.Redis]:

@@ -41,8 +41,9 @@ def build_snapshot(
 
     Args:
         home: the data folder.
-        redis_url: the server; empty: the embedded one of `home`; None, in a job: the server that the job came from (so
-            that an address, which may hold a password, is stored in no job).
+        redis_url: the server; empty: the embedded one of `home`; None, in a job: the server that the job came from, or
+            the worker's REDIS_URL where jobs have a server of their own (so that an address, which may hold a
+            password, is stored in no job).
         owner: whose log.
         encoder: as in Settings.
         full: make every vector anew instead of taking those of unchanged items from the present snapshot.
@@ -77,8 +78,11 @@ def build_snapshot(
 def _client(settings: Settings, *, of_job: bool) -> Iterator[redis.Redis]:
     job = get_current_job() if of_job else None
     if job is not None:
-        yield job.connection
-        return
+        here = Settings.from_env(settings.home)
+        if not here.queue_url:
+            yield job.connection
+            return
+        settings = here
     with closing(connect(settings)) as client:
         yield client
 

@@ -12,6 +12,7 @@ from types import TracebackType
 
 import redis
 import structlog
+from redis.exceptions import RedisClusterException
 
 log = structlog.get_logger()
 
@@ -78,7 +79,7 @@ class Lease:
         self._thread.join()
         try:
             self.release()
-        except redis.RedisError as problem:  # it runs out by itself
+        except (redis.RedisError, RedisClusterException) as problem:  # it runs out by itself
             log.warning("lease.not_released", key=self._key, reason=str(problem))
 
     def _keep(self) -> None:
@@ -87,5 +88,5 @@ class Lease:
                 if not self.renew():
                     log.warning("lease.lost", key=self._key)
                     return
-            except redis.RedisError as problem:
+            except (redis.RedisError, RedisClusterException) as problem:
                 log.warning("lease.not_renewed", key=self._key, reason=str(problem))

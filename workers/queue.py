@@ -20,7 +20,7 @@ from rq import Retry as JobRetry
 from rq.exceptions import DuplicateJobError
 from rq.serializers import JSONSerializer
 
-from ..events.connect import connect
+from ..events.connect import connect_queue
 from ..events.redis_log import driver_errors
 from ..events.settings import Settings
 
@@ -59,7 +59,7 @@ def enqueue_snapshot(settings: Settings, *, full: bool = False, job_id: str | No
         LogUnavailable: the server cannot be reached.
     """
     wanted = job_id or f"snapshot-{tag(settings)}-{secrets.token_hex(8)}"
-    with closing(connect(settings)) as connection, driver_errors(connection):
+    with closing(connect_queue(settings)) as connection, driver_errors(connection):
         try:
             queue(connection, settings.owner).enqueue(
                 BUILD_SNAPSHOT,
@@ -92,7 +92,7 @@ def run_worker(settings: Settings) -> None:
     """
     # A name never used before, so that the register entry of a killed worker cannot stand in the way of its successor.
     name = f"instant-recall-{tag(settings)}-{os.getpid()}-{secrets.token_hex(4)}"
-    with closing(connect(settings)) as connection, driver_errors(connection):
+    with closing(connect_queue(settings)) as connection, driver_errors(connection):
         connection.ping()
         # rq waits on the connections made from here on, for longer than this one would.
         connection.connection_pool.disconnect()

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import structlog
 from rq.cron import CronJob, CronScheduler
 
-from ..events.connect import connect
+from ..events.connect import connect, connect_queue
 from ..events.envelope import now_ms
 from ..events.errors import AlreadyRunning
 from ..events.position import START
@@ -56,7 +56,7 @@ def run_cron(settings: Settings, *, nightly: str = NIGHTLY, clock: Callable[[], 
     def ask() -> None:
         enqueue_snapshot(settings, job_id=nightly_id(settings, clock()))
 
-    with _sole_cron(settings), closing(connect(settings)) as connection, driver_errors(connection):
+    with _sole_cron(settings), closing(connect_queue(settings)) as connection, driver_errors(connection):
         catch_up(settings, clock())
         connection.set_retry(OUTLIVE_A_RESTART)
         cron = _Cron(connection, logging_level="WARNING")

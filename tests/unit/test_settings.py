@@ -27,7 +27,7 @@ def test_empty_variables_are_as_good_as_none() -> None:
     assert Settings.from_env(None, env) == Settings.from_env(None, {})
 
 
-@pytest.mark.parametrize("owner", ["a}b", "{", "a:b", "a/b", "a\nb", "x" * 65, "é" * 33])
+@pytest.mark.parametrize("owner", ["a}b", "{", "a:b", "a/b", "a\nb", "x" * 65, "..", ".hidden", "é" * 33])
 def test_an_owner_that_would_break_a_key_is_refused(owner: str) -> None:
     with pytest.raises(RecallError, match="INSTANT_RECALL_OWNER"):
         Settings.from_env("/x", {"INSTANT_RECALL_OWNER": owner})
