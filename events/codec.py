@@ -34,7 +34,7 @@ MAX_ENVELOPE_BYTES = 1 << 20
 _CRC_BYTES = 4
 
 
-class StoredEnvelope(msgspec.Struct, frozen=True, kw_only=True):
+class StoredEnvelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The envelope as it stands in the stream. New fields get defaults; none is ever renamed."""
 
     type: str
@@ -53,6 +53,16 @@ class Encoded(NamedTuple):
 
     envelope: bytes
     payload: bytes
+
+
+class Stored(NamedTuple):
+    """One event as a log keeps it: its bytes as they stand there, whether or not they can be read."""
+
+    position: Position
+    event_id: bytes
+    envelope: bytes
+    payload: bytes | None
+    """None: there was none, or it was erased."""
 
 
 _to_bytes = msgspec.msgpack.Encoder().encode
@@ -247,6 +257,6 @@ def _frame(data: bytes) -> bytes:
 
 def _unframe(framed: bytes) -> bytes:
     data = framed[_CRC_BYTES:]
-    if not data or crc32(data) != int.from_bytes(framed[:_CRC_BYTES], "big"):
+    if not data or crc32(data).to_bytes(_CRC_BYTES, "big") != framed[:_CRC_BYTES]:
         raise CorruptEvent
     return data

@@ -61,12 +61,22 @@ class State:
         handler = _HANDLERS.get(type(recorded.event))
         return handler(self, recorded, recorded.event) if handler else ()
 
+    def forget(self, item: str) -> tuple[str, ...]:
+        """Leave nothing of an item but its id, for good; returns the id, as `apply` does."""
+        known = self.get(item)
+        kind = known.kind if known else _kind_of(item)
+        self.items[item] = Item(id=item, kind=kind, audience=OWNER_ONLY, forgotten=True)
+        return (item,)
+
     def edit(self, item: str, kind: ev.ItemKind | None = None, **changes: Any) -> tuple[str, ...]:
         """Replace fields of an item (a blank one, unrecorded, when it is new). What was forgotten stays as it is."""
-        known = self.get(item) or Item(id=item, kind=kind or _kind_of(item))
-        if known.forgotten:
+        known = self.get(item)
+        if known is None:
+            self.items[item] = Item(id=item, kind=kind or _kind_of(item), **changes)
+        elif known.forgotten:
             return ()
-        self.items[item] = msgspec.structs.replace(known, **({"kind": kind} if kind else {}), **changes)
+        else:
+            self.items[item] = msgspec.structs.replace(known, kind=kind or known.kind, **changes)
         return (item,)
 
 
@@ -95,29 +105,33 @@ def _key(recorded: RecordedEvent, n: int, phrase: str, source: KeySource) -> Use
 
 
 def _record(state: State, recorded: RecordedEvent, event: ev.AssetRecorded | ev.NoteRecorded) -> tuple[str, ...]:
-    known = state.get(event.item)
-    learned = tuple(k for k in known.keys if k.source not in {"use_when", "stored"}) if known else ()
-    authored = tuple(_key(recorded, n, phrase, "use_when") for n, phrase in enumerate(event.use_when))
-    stored = (_key(recorded, len(authored), event.request, "stored"),) if event.request else ()
-    asset = event if isinstance(event, ev.AssetRecorded) else None
-    says: dict[str, Any] = {
-        "name": event.name,
-        "aliases": asset.aliases if asset else (),
-        "purpose": asset.purpose if asset else "",
-        "description": asset.description if asset else "",
-        "parts": (Part(event.text),) if event.text else (),
-    }
-    same = known is not None and all(getattr(known, field) == value for field, value in says.items())
-    changed = state.edit(
-        event.item,
-        asset.kind if asset else "note",
-        **says,
+    known = state.get(event.item) or Item(id=event.item, kind="note")
+    if known.forgotten:
+        return ()
+    kind: ev.ItemKind = "note"
+    aliases: tuple[str, ...] = ()
+    purpose = description = ""
+    if isinstance(event, ev.AssetRecorded):
+        kind, aliases, purpose, description = event.kind, event.aliases, event.purpose, event.description
+    parts = (Part(event.text),) if event.text else ()
+    # A section that only moved within its file says nothing new.
+    same = (known.name, known.aliases, known.purpose, known.description, known.parts) == (
+        event.name, aliases, purpose, description, parts,
+    )  # fmt: skip
+    # Most of what a replay does is this: every field is named once, and nothing is copied twice.
+    state.items[event.item] = msgspec.structs.replace(
+        known,
+        kind=kind,
+        name=event.name,
+        aliases=aliases,
+        purpose=purpose,
+        description=description,
         address=event.address,
-        keys=authored + stored + learned,
+        parts=parts,
+        keys=_keys(recorded, event, known.keys),
         audience=recorded.audience,
         recorded_at=recorded.occurred_at,
-        # A section that only moved within its file says nothing new.
-        changed=known.changed if known and same and known.changed else str(recorded.position),
+        changed=known.changed if same and known.changed else str(recorded.position),
         digest=event.digest,
         source_uri=recorded.source.uri,
         supersedes=event.supersedes,
@@ -126,9 +140,19 @@ def _record(state: State, recorded: RecordedEvent, event: ev.AssetRecorded | ev.
         valid_until=event.valid_until,
         reason="",
     )
-    if changed and event.supersedes and event.supersedes != event.item:
-        changed += state.edit(event.supersedes, superseded_by=event.item, valid_until=_ended(recorded))
-    return changed
+    if event.supersedes and event.supersedes != event.item:
+        return (event.item, *state.edit(event.supersedes, superseded_by=event.item, valid_until=_ended(recorded)))
+    return (event.item,)
+
+
+def _keys(
+    recorded: RecordedEvent, event: ev.AssetRecorded | ev.NoteRecorded, known: tuple[UseKey, ...]
+) -> tuple[UseKey, ...]:
+    """The keys that a record brings, in place of those of the record before; what was learned since stays."""
+    keys = [_key(recorded, n, phrase, "use_when") for n, phrase in enumerate(event.use_when)]
+    if event.request:
+        keys.append(_key(recorded, len(keys), event.request, "stored"))
+    return (*keys, *(k for k in known if k.source not in {"use_when", "stored"}))
 
 
 def _turn(state: State, recorded: RecordedEvent, event: ev.TurnRecorded) -> tuple[str, ...]:
@@ -255,11 +279,7 @@ def _context_reset(state: State, _recorded: RecordedEvent, event: ev.ContextRese
 
 
 def _forgotten(state: State, _recorded: RecordedEvent, event: ev.ItemForgotten) -> tuple[str, ...]:
-    known = state.get(event.item)
-    state.items[event.item] = Item(
-        id=event.item, kind=known.kind if known else _kind_of(event.item), audience=OWNER_ONLY, forgotten=True
-    )
-    return (event.item,)
+    return state.forget(event.item)
 
 
 _HANDLERS: Final[dict[type[ev.Event], Callable[[State, RecordedEvent, Any], tuple[str, ...]]]] = {
