@@ -38,7 +38,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT, folder / "tree", ignore=shutil.ignore_patterns(*NOT_COPIED))
     archive = build("sdist", folder / "tree", folder / "dist")
     with tarfile.open(archive) as packed:
-        packed.extractall(folder / "unpacked", filter="data")
+        safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python has it from 3.11.4 on
+        packed.extractall(folder / "unpacked", **safely)
     (source,) = (folder / "unpacked").iterdir()
     return build("wheel", source, folder / "dist")
 
