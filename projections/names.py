@@ -26,6 +26,8 @@ SHORTEST_SLIP: Final = 5
 """Letters of the shortest name that may be off by one."""
 LONGEST: Final = 6
 """Words of the longest name that is looked for."""
+LONGEST_SLIP: Final = 60
+"""Letters of the longest name that may be off by one: each letter is another form to keep, as long as the name."""
 
 _WORD = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
@@ -78,7 +80,7 @@ class NameIndex:
         self._forms_of[item.id] = forms
         for form in forms:
             self._by_form.setdefault(form, set()).add(item.id)
-            if len(form) >= SHORTEST_SLIP:
+            if SHORTEST_SLIP <= len(form) <= LONGEST_SLIP:
                 for less in _with_one_less(form):
                     self._by_slip.setdefault(less, set()).add(form)
 
@@ -89,7 +91,7 @@ class NameIndex:
             owners.discard(item)
             if not owners:
                 del self._by_form[form]
-                for less in _with_one_less(form):
+                for less in _with_one_less(form) if len(form) <= LONGEST_SLIP else ():
                     self._by_slip.get(less, set()).discard(form)
 
     @staticmethod
@@ -136,16 +138,18 @@ def named_in(
     """
     words = _words(request)
     spans: list[Span] = []
+    taken = bytearray(len(words))
     for exact in (True, False):
         for length in range(min(LONGEST if exact else _WORDS_OF_A_SLIP, len(words)), 0, -1):
             for first in range(len(words) - length + 1):
-                if any(span.first < first + length and first < span.last for span in spans):
+                if any(taken[first : first + length]):
                     continue
                 chunk = words[first : first + length]
                 found = _exact(chunk, tables) if exact else _slips(chunk, tables, is_word)
                 items = frozenset(filter(allowed, found))
                 if items:
                     spans.append(Span(first, first + length, items, exact))
+                    taken[first : first + length] = bytes([1]) * length
     return sorted(spans)
 
 
@@ -156,7 +160,11 @@ def _exact(chunk: list[str], tables: Sequence[NameIndex]) -> set[str]:
 
 def _slips(chunk: list[str], tables: Sequence[NameIndex], is_word: Callable[[str], bool]) -> set[str]:
     forms = _forms(chunk)
-    if len(forms[0]) < SHORTEST_SLIP or is_word(forms[0]) or (len(chunk) > 1 and all(map(is_word, chunk))):
+    if (
+        not SHORTEST_SLIP <= len(forms[0]) <= LONGEST_SLIP + 1
+        or is_word(forms[0])
+        or (len(chunk) > 1 and all(map(is_word, chunk)))
+    ):
         return set()
     return _found(tables, forms, NameIndex.off_by_one)
 

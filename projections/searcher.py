@@ -23,7 +23,7 @@ from .overlay import Overlay
 from .rows import NOT_FOR, TOPIC, USE
 from .segment import Segment
 from .text_index import Scores, score
-from .words import tokenize
+from .words import heard, tokenize
 
 WIDTH: Final = 24
 """Rows that each route may bring in, for each kind of row. Five are shown; the rest gives the ranker its choice."""
@@ -94,7 +94,7 @@ class Searcher:
     def named(self, request: str) -> dict[str, int]:
         """Ids of the items that a request names, with their place in the order of naming."""
         tables = (self._overlay.names, self._overlay.base.names)
-        spans = named_in(request, tables, self.sees, self._encoder.is_word)
+        spans = named_in(heard(request), tables, self.sees, self._encoder.is_word)
         ids = [item for span in spans for item in sorted(span.items)]
         return {item: place for place, item in enumerate(dict.fromkeys(ids))}
 
@@ -103,6 +103,7 @@ class Searcher:
 
         A request without a known word has no meaning route, and one without any index term no word route.
         """
+        request = heard(request)
         vector = halve(self._encoder.encode([request]))[0]
         words, weight = score(tokenize([request])[0], [(segment.postings, mask) for segment, mask in self._places])
         looked = [_Look(s, mask, vector, found) for (s, mask), found in zip(self._places, words, strict=True)]

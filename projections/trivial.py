@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from .words import heard
+
 _WORD_LIST: Final = """
     ok okay k kk fine great good nice cool perfect super thanks thank thx ty you very much lot yes yep yeah yup no nope
     nah sure right exactly please continue go on ahead next proceed do it that done again stop wait hm hmm hi hello hey
@@ -18,6 +20,7 @@ _SLASH_COMMAND = re.compile(r"/[\w:-]+(\s|$)")
 
 def is_trivial(request: str) -> bool:
     """Whether a turn is a bare "ok", "thanks", "continue" or the like, a slash command, or has no letter or digit."""
+    request = heard(request)
     if _SLASH_COMMAND.match(request.strip()):
         return True
     words = re.findall(r"\w+", request.casefold())

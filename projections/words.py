@@ -10,8 +10,17 @@ from typing import Final
 import Stemmer
 from bm25s.stopwords import STOPWORDS_EN
 
+HEARD: Final = 4_000
+"""Characters of a request's beginning, and as many of its end, in which is looked for what it asks. What stands
+between them in a longer one was pasted; to weigh every word of it would make this push late, and others behind it."""
+
 _WORD = re.compile(r"\b\w\w+\b")
 _STOP_WORDS: Final = frozenset(STOPWORDS_EN)
+
+
+def heard(request: str) -> str:
+    """The part of a request that is listened to: all of it, unless it is longer than twice HEARD."""
+    return request if len(request) <= 2 * HEARD else f"{request[:HEARD]}\n{request[-HEARD:]}"
 
 
 @cache

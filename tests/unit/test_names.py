@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from instant_recall.projections.items import Item
 from instant_recall.projections.names import NameIndex, named_in
@@ -106,3 +108,22 @@ def test_headings_of_notes_are_no_names() -> None:
     table.add(Item(id="n", kind="note", name="Camera", recorded_at=1))
 
     assert named("is the camera up", table) == []
+
+
+def test_a_log_pasted_whole_that_names_a_thing_on_every_line_is_read_in_no_time() -> None:
+    began = time.perf_counter()
+    spans = named_in("heron says no\n" * 2_000, [TABLE], lambda _item: True, ORDINARY.__contains__)
+
+    assert len(spans) == 2_000
+    assert time.perf_counter() - began < 2.0
+
+
+def test_a_name_of_endless_letters_is_found_when_said_and_costs_no_more_than_its_length() -> None:
+    endless = "ba" * 50_000
+    table = index(long=endless, heron="heron")
+
+    assert named(f"is {endless} up", table) == ["long"]
+    assert named(f"is {endless}x up", table) == []
+    assert named("is heorn up", table) == ["heron"]
+    table.remove("long")
+    assert named(f"is {endless} up", table) == []

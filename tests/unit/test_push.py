@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from instant_recall.events import types as ev
 from instant_recall.projections import pointers
@@ -150,3 +152,25 @@ def test_a_pointer_for_a_narrow_reader_shows_no_key_it_may_not_see() -> None:
 
     assert "lawyer" in compose(world.searcher(), "lark").block
     assert "lawyer" not in compose(world.searcher("sub:lab"), "lark").block
+
+
+def test_a_whole_log_pasted_into_the_request_does_not_make_the_push_late() -> None:
+    world = World()
+    world.happens(skill("lark", "Feeds paper through the scanner"), note("paper", "How to load the scanner with paper"))
+    pasted = "".join(f"step{n} of run{n % 77} took x{n}y and left z{n}\n" for n in range(40_000))
+    began = time.perf_counter()
+    push = pushed(world, f"{pasted}\nwhy did lark stop?")
+
+    assert ids(push)[:1] == ["skill:lark"]
+    assert ids(pushed(world, f"why did lark stop?\n{pasted}"))[:1] == ["skill:lark"]
+    assert pushed(world, "?" * 3_000_000).reason == "trivial_turn"
+    assert time.perf_counter() - began < 2.0
+
+
+def test_a_correction_for_a_pasted_request_hits_when_it_is_pasted_again() -> None:
+    world = World()
+    world.happens(skill("lark", "Feeds paper through the scanner"))
+    request = "what is wrong here?\n" + "E1401 spool overrun at gate\n" * 5_000
+    world.happens(ev.OwnershipCorrected(item="skill:lark", request=request))
+
+    assert ids(pushed(world, request)) == ["skill:lark"]
