@@ -21,7 +21,8 @@ from .output import dim, one_line, table
 def demo(ctx: click.Context, invocation: Invocation) -> None:
     """See it work on a small set of real files.
 
-    Three requests of one morning, a miss, the correction, and the hit. Your own data is not touched.
+    Six requests of one morning: a miss, its correction, the hit, and when to be silent. It runs in a throw-away data
+    folder: your own data is not touched.
     """
     from . import demo as played  # noqa: PLC0415
     from . import logs  # noqa: PLC0415

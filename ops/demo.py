@@ -1,4 +1,4 @@
-"""The demo: a throw-away home, the real processes, the real importers, and three requests of one morning.
+"""The demo: a throw-away home, the real processes, the real importers, and six requests of one morning.
 
 Nothing is staged: each scene prints what the server answered, and the demo fails when that is not what it promises.
 The owner's own data folder and server are never touched, whatever the environment says.
