@@ -13,6 +13,7 @@ from redis.cluster import RedisCluster
 from redis.exceptions import RedisClusterException
 from redis.retry import Retry
 
+from .archive import Archive
 from .errors import LogUnavailable, RecallError
 from .redis_log import RedisEventLog, driver_errors, place
 from .settings import Settings
@@ -114,7 +115,13 @@ def open_log(settings: Settings, recover: Callable[[], object] | None = None) ->
         raise
     for where, about in nodes.items():
         _warn_if_forgetful(about, where)
-    return RedisEventLog(client, settings.owner, recover=recover)
+    return log_on(client, settings, recover)
+
+
+def log_on(client: redis.Redis, settings: Settings, recover: Callable[[], object] | None = None) -> RedisEventLog:
+    """The owner's event log on a server that is connected already, read as one with its archive."""
+    archive = Archive(settings.archive_dir, settings.owner)
+    return RedisEventLog(client, settings.owner, recover=recover, archive=archive)
 
 
 def refuse_old_server(about: Mapping[str, Any], where: str) -> None:

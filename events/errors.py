@@ -26,6 +26,26 @@ class CorruptEvent(RecallError):
     """A stored event fails its checksum. Restore the log from a backup, or set the event aside by its id."""
 
 
+class CorruptArchive(RecallError):
+    """A file of the log's archive is damaged or missing. Restore that file from a backup; snapshots work without it."""
+
+
+class LogGap(CorruptArchive):
+    """Events are neither in the archive nor in the server. Restore the missing segment, or start from a snapshot."""
+
+
+class ArchiveFailed(RecallError):
+    """The archive could not be written, so nothing left the server. Free some space, then try again."""
+
+
+class LogRewound(RecallError):
+    """The log ends before what was handled of it: an older backup was restored. Let the reader of it start over."""
+
+
+class StaleWriter(RecallError):
+    """Another process has taken this work over, so nothing was written. Start again; it waits for the other to end."""
+
+
 class CorruptSnapshot(RecallError):
     """A snapshot file is damaged. It is derived data: `instant-recall snapshot` rebuilds it from the log."""
 

@@ -11,9 +11,10 @@ import structlog
 from redis.cluster import RedisCluster
 from redis.exceptions import AuthenticationError, OutOfMemoryError, RedisClusterException, ResponseError
 
-from .codec import decode, encode_batch
+from .archive import Archive
+from .codec import Stored, decode, encode_batch
 from .envelope import EventDraft, RecordedEvent
-from .errors import LogFull, LogUnavailable
+from .errors import LogFull, LogGap, LogUnavailable
 from .log import Appended
 from .position import LARGEST, START, Position
 from .scripts import APPEND, READ, run
@@ -29,6 +30,7 @@ _END = Position(LARGEST, LARGEST)
 """The server takes no range that starts behind this."""
 
 _T = TypeVar("_T")
+_Page = tuple[int, bytes | None, list[bytes], list[bytes], list[bytes], list[bytes | None]]
 _log = structlog.get_logger()
 
 
@@ -37,19 +39,33 @@ class RedisEventLog:
 
     Durable as far as the server is: the embedded one syncs its append-only file before it answers.
 
+    The older part of the stream may have been moved to an archive, and a fourth key says up to where. It is read as one
+    with the stream; whoever reads behind that position (everybody who starts from a snapshot) touches no file.
+
     Args:
         client: a client as `connect` makes it; it is not closed here.
         owner: whose log; part of the keys, between braces so that a cluster keeps them together.
         recover: called once when the connection fails, before the call is tried once more.
+        archive: where the older events are; without it, reading them raises LogGap.
     """
 
-    def __init__(self, client: redis.Redis, owner: str, *, recover: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self,
+        client: redis.Redis,
+        owner: str,
+        *,
+        recover: Callable[[], object] | None = None,
+        archive: Archive | None = None,
+    ) -> None:
         self._client = client
         self._owner = owner
         self._recover = recover
+        self._archive = archive
+        self._known_trimmed = START
         self._stream = f"ir:{{{owner}}}:log"
         self._ids = f"ir:{{{owner}}}:ids"
         self._payloads = f"ir:{{{owner}}}:payloads"
+        self._trimmed = f"ir:{{{owner}}}:trimmed"
 
     @property
     def owner(self) -> str:
@@ -70,14 +86,28 @@ class RedisEventLog:
         ]
 
     def read(self, after: Position, limit: int = 1_000) -> list[RecordedEvent]:
-        """See EventLog."""
-        found: list[RecordedEvent] = []
+        """See EventLog.
+
+        Raises:
+            LogGap: some of these events are neither in the archive nor in the stream.
+            CorruptArchive: some of these events are in a file that cannot be used.
+        """
+        return [
+            decode(self._owner, one.position, one.event_id.decode("utf-8", "replace"), one.envelope, one.payload)
+            for one in self.stored(after, limit)
+        ]
+
+    def stored(self, after: Position, limit: int = 1_000) -> list[Stored]:
+        """What `read` gives, as the bytes that are kept."""
+        found: list[Stored] = []
         more = after < _END
         while more and len(found) < limit:
             wanted = min(limit - len(found), PAGE_EVENTS)
-            page, stopped = self._page(after, wanted)
+            if after < self._known_trimmed:
+                page = self._archived(after, wanted)
+            else:
+                page, more = self._page(after, wanted)
             found += page
-            more = bool(stopped) or len(page) == wanted
             after = page[-1].position if page else after
         return found
 
@@ -90,19 +120,60 @@ class RedisEventLog:
         return _position(about["last-generated-id"])
 
     def erase_payload(self, event_id: str) -> bool:
-        """See EventLog. The bytes leave the server's files only when these are rewritten."""
-        return bool(self._call(lambda: self._client.hdel(self._payloads, event_id)))
+        """See EventLog. The bytes leave the server's files only when these are rewritten.
 
-    def _page(self, after: Position, wanted: int) -> tuple[list[RecordedEvent], int]:
-        keys = [self._stream, self._payloads]
+        Raises:
+            LogGap: the event was archived, and this log was made without its archive. Nothing was erased.
+            CorruptArchive, ArchiveFailed: the event was archived, and its text could not be erased there.
+        """
+        # The server first: an archiver that moves the payload at this very moment either did so before, and its file is
+        # found below, or finds in TRIM that the payload is gone.
+        in_server = bool(self._call(lambda: self._client.hdel(self._payloads, event_id)))
+        at = self._call(lambda: self._client.hget(self._ids, event_id))
+        if at is None:
+            return in_server
+        position = _position(cast("bytes", at))
+        if self._archive is not None:
+            return bool(self._archive.erase(position, {event_id.encode()})) or in_server
+        if position <= self.trimmed():
+            raise LogGap(self._out_of_reach(position))
+        return in_server
+
+    def trimmed(self) -> Position:
+        """The position up to which events are in the archive alone; START when none is."""
+        at = self._call(lambda: self._client.get(self._trimmed))
+        self._known_trimmed = _position(cast("bytes", at)) if at else START
+        return self._known_trimmed
+
+    def _archived(self, after: Position, wanted: int) -> list[Stored]:
+        page = self._archive.read(after, wanted) if self._archive else []
+        if not page:
+            raise LogGap(self._out_of_reach(after))
+        return page
+
+    def _out_of_reach(self, at: Position) -> str:
+        if self._archive is None:
+            return f"The events up to {self._known_trimmed} were archived, and no archive is at hand. Use open_log."
+        return (
+            f"The events behind {max(at, self._archive.last())} and up to {self._known_trimmed} left the server, but "
+            f"are not in {self._archive.root}. Put the missing segments back (from a backup, or from the machine whose "
+            "worker archives), or start from a snapshot."
+        )
+
+    def _page(self, after: Position, wanted: int) -> tuple[list[Stored], bool]:
+        """Events of the stream, and whether to read on."""
+        keys = [self._stream, self._payloads, self._trimmed]
         arguments: list[str | int] = [str(after), wanted, PAGE_BYTES]
         answer = self._call(lambda: run(self._client, READ, keys, arguments))
-        rows, stopped = cast("tuple[list[tuple[bytes, bytes, bytes, bytes | None]], int]", answer)
+        stopped, trimmed, positions, ids, envelopes, payloads = cast("_Page", answer)
+        if trimmed is not None and (known := _position(trimmed)) > after:
+            self._known_trimmed = known
+            return [], True
         page = [
-            decode(self._owner, _position(at), event_id.decode("utf-8", "replace"), envelope, payload)
-            for at, event_id, envelope, payload in rows
+            Stored(_position(at), event_id, envelope, payload)
+            for at, event_id, envelope, payload in zip(positions, ids, envelopes, payloads, strict=False)
         ]
-        return page, stopped
+        return page, bool(stopped) or len(page) == wanted
 
     def _call(self, action: Callable[[], _T]) -> _T:
         """Ask the server; when the connection fails, recover and ask once more (every call here may be repeated)."""

@@ -78,6 +78,11 @@ class Settings:
         return self.home / "snapshots" / self.owner
 
     @property
+    def archive_dir(self) -> Path:
+        """Where the older part of the owner's log is kept."""
+        return self.home / "archive" / self.owner
+
+    @property
     def logs_dir(self) -> Path:
         """Where the processes of `up` write their log lines."""
         return self.home / "logs"
