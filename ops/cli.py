@@ -14,9 +14,10 @@ import click
 from .. import __version__
 from ..events.errors import RecallError
 from .cli_asking import open_, push, search
-from .cli_data import correct, import_, remember, replay, snapshot
+from .cli_data import correct, import_, remember, snapshot
 from .cli_measure import bench, demo, eval_
 from .cli_options import Invocation, root_options
+from .cli_rebuilding import replay, snapshots
 from .cli_running import down, status, up
 
 
@@ -51,7 +52,8 @@ for _command in (
     *(demo, up, down, status),
     *(import_, remember, correct),
     *(push, search, open_),
-    *(snapshot, replay, bench, eval_),
+    *(snapshot, snapshots, replay),
+    *(bench, eval_),
 ):
     main.add_command(_command)
 

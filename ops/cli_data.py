@@ -1,4 +1,4 @@
-"""`import`, `remember`, `correct`, `snapshot`, `replay`: putting things in, and rebuilding what follows from them."""
+"""`import`, `remember`, `correct`, `snapshot`: putting things in, and rebuilding what follows from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from .output import count, dim, one_line, table
 if TYPE_CHECKING:
     from ..api.messages import WriteResponse
     from .importing import ImportReport
-    from .replay import ReplayReport
 
 
 @click.command("import")
@@ -96,52 +95,6 @@ def _built(facts: dict[str, Any]) -> str:
     size = f"{facts['bytes'] / 1e6:.1f} MB, {facts['seconds']:.1f} s"
     items = count(facts["counts"]["items"], "item")
     return f"Snapshot {facts['generation']}: {items}, up to {facts['position']}  {dim(size)}"
-
-
-@click.command()
-@root_options
-@pass_invocation
-@click.pass_context
-def replay(ctx: click.Context, invocation: Invocation) -> None:
-    """Fold the whole log from zero, and compare.
-
-    Says how many events and items there are, how fast it went, and whether the newest snapshot leads to the same
-    state; exit code 1 when it does not. Nothing is changed.
-    """
-    from ..projections.snapshot_store import SnapshotStore  # noqa: PLC0415
-    from . import logs  # noqa: PLC0415
-    from .local import log_at_hand  # noqa: PLC0415
-    from .replay import replay as replayed  # noqa: PLC0415
-
-    logs.configure("warning")
-    settings = invocation.settings
-    with log_at_hand(settings) as log:
-        report = replayed(log, SnapshotStore(settings.snapshots_dir))
-    invocation.output.message(report, _replayed(report))
-    if not report.same:
-        ctx.exit(1)
-
-
-def _replayed(report: ReplayReport) -> list[str]:
-    kinds = ", ".join(count(n, kind) for kind, n in report.items.items()) or "no items"
-    if not report.generation:
-        verdict = "there is no snapshot to compare with"
-    elif report.same:
-        verdict = f"the same as by snapshot {report.generation} and the events behind it"
-    else:
-        verdict = click.style(
-            f"NOT the same as by snapshot {report.generation}: build another with `instant-recall snapshot --full`",
-            fg="red",
-        )
-    unread = f", {report.unreadable:,} of them not readable by this version" if report.unreadable else ""
-    return table(
-        [
-            ("events", f"{report.events:,}{unread}, up to {report.position}"),
-            ("items", kinds),
-            ("speed", f"{report.took_s:.2f} s, {report.per_s:,} events a second"),
-            ("state", f"{report.digest}, {verdict}"),
-        ]
-    )
 
 
 @click.command()

@@ -1,7 +1,8 @@
 """Replay: fold the whole log from zero, and hold the result against what the newest snapshot leads to.
 
 State is the fold of the log. A snapshot only saves time, so the snapshot's state with the events behind it folded in
-must be the state of a replay from zero, to the last field; the two digests say whether it is.
+must be the state of a replay from zero, to the last field; the two digests say whether it is, and `compare.py` where
+not.
 """
 
 from __future__ import annotations
@@ -10,17 +11,21 @@ import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..events.envelope import UnreadableEvent
+from ..events.errors import CorruptSnapshot, IncompatibleSnapshot, NotFound, RecallError
 from ..events.log import EventLog
-from ..events.position import Position
+from ..events.position import START, Position
 from ..projections.state import State
+from .compare import Difference, differences
 
 if TYPE_CHECKING:
-    from ..projections.snapshot_store import SnapshotStore
+    from ..projections.base import Base
+    from ..projections.snapshot_store import Opened, SnapshotStore
 
 BATCH = 1_000
 """Events read in one go; feasibility tests found replay fastest at this size."""
@@ -37,19 +42,29 @@ class Folded:
     took_s: float
 
 
-def fold(log: EventLog, state: State | None = None, *, on_batch: Callable[[int], None] = lambda _: None) -> Folded:
-    """Fold every event behind a state's position into it; behind nothing, without one.
+def fold(
+    log: EventLog,
+    state: State | None = None,
+    *,
+    until: Position | None = None,
+    on_batch: Callable[[int], None] = lambda _: None,
+) -> Folded:
+    """Fold the events behind a state's position into it, up to `until` or the tail; behind nothing, without a state.
 
     `on_batch` is told the number of events in each batch.
     """
     state = state or State()
     began, events, unreadable = time.perf_counter(), 0, 0
     while batch := log.read(state.position, BATCH):
+        if until is not None and batch[-1].position > until:
+            batch = [recorded for recorded in batch if recorded.position <= until]
         for recorded in batch:
             state.apply(recorded)
             unreadable += isinstance(recorded.event, UnreadableEvent)
         events += len(batch)
         on_batch(len(batch))
+        if until is not None and (not batch or state.position >= until):
+            break
     return Folded(state, events, unreadable, time.perf_counter() - began)
 
 
@@ -79,44 +94,119 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
     generation_digest: str
     """Of the snapshot's state with the events behind it folded in; equal to `digest`, or something is wrong."""
     same: bool
+    differing: int = 0
+    """Fields that differ; counted only when asked to compare."""
+    differences: list[Difference] = []
+    """The first MOST_DIFFERENCES of them."""
+    into: str = ""
+    """The folder that a snapshot of the result was written to."""
 
 
-def replay(log: EventLog, store: SnapshotStore, *, on_batch: Callable[[int], None] = lambda _: None) -> ReplayReport:
-    """Fold the log from zero and compare; nothing is written. The log may grow meanwhile.
+MOST_DIFFERENCES = 1_000
+"""Differences that are told one by one; more say no more, and all are counted."""
+
+
+def replay(
+    log: EventLog,
+    store: SnapshotStore,
+    *,
+    after: Position = START,
+    until: Position | None = None,
+    compare: bool = False,
+    verbose: bool = False,
+    into: Path | None = None,
+    encoder: str = "",
+    on_batch: Callable[[int], None] = lambda _: None,
+) -> ReplayReport:
+    """Fold the log and compare; the log is never written. It may grow meanwhile.
+
+    Args:
+        log: read from its beginning, or behind `after`.
+        store: where the snapshot to compare with is looked for.
+        after: begin behind this position. What comes out is then only what those events say, and is compared with
+            nothing.
+        until: stop at this position, and compare with the state as it was there.
+        compare: name each difference.
+        verbose: with the values that differ, which may be the owner's text.
+        into: a folder, empty or not there, to write a snapshot of the result into, with every vector made anew.
+        encoder: the one to do that with, as in Settings.
+        on_batch: told the number of events in each batch.
 
     Raises:
         LogUnavailable: the server cannot be reached.
+        RecallError: `into` is not an empty folder.
+        SnapshotFailed: it cannot be written.
     """
-    found = fold(log, on_batch=on_batch)
-    generation, reached, other = _by_snapshot(log, store)
+    if into is not None and into.exists() and (not into.is_dir() or any(into.iterdir())):
+        raise RecallError(f"{into} is not an empty folder. Name one that does not exist yet.")
+    state = State()
+    state.position = after
+    found = fold(log, state, until=until, on_batch=on_batch)
+    base, other = (None, None) if after > START else _by_snapshot(log, store, until)
     # What was written since the replay ended is in the second fold: bring the first up to it before comparing.
-    fold(log, found.state)
-    kinds: dict[str, int] = {}
-    for item in found.state.all():
-        kinds[item.kind] = kinds.get(item.kind, 0) + 1
-    own = digest(found.state)
+    if until is None and after == START:
+        fold(log, state)
+    own, its = digest(state), digest(other) if other else ""
+    told = list(differences(state, other, verbose=verbose)) if other and compare else []
+    if into is not None:
+        _write_into(into, state, encoder)
     return ReplayReport(
         events=found.events,
         unreadable=found.unreadable,
-        items=dict(sorted(kinds.items(), key=lambda kind: -kind[1])),
-        readers=len(found.state.readers),
-        position=str(found.state.position),
+        items=_kinds(state),
+        readers=len(state.readers),
+        position=str(state.position),
         took_s=round(found.took_s, 3),
         per_s=round(found.events / found.took_s) if found.events else 0,
         digest=own,
-        generation=generation,
-        generation_position=str(reached) if reached else "",
-        generation_digest=digest(other) if other else "",
-        same=other is None or digest(other) == own,
+        generation=base.generation if base else 0,
+        generation_position=str(base.position) if base else "",
+        generation_digest=its,
+        same=other is None or its == own,
+        differing=len(told),
+        differences=told[:MOST_DIFFERENCES],
+        into=str(into or ""),
     )
 
 
-def _by_snapshot(log: EventLog, store: SnapshotStore) -> tuple[int, Position | None, State | None]:
+def _write_into(folder: Path, state: State, encoder_name: str) -> None:
+    from ..projections.base import empty_base  # noqa: PLC0415 - loads numpy and usearch
+    from ..projections.encoder import load_encoder  # noqa: PLC0415
+    from ..projections.snapshot import write  # noqa: PLC0415
+    from ..projections.snapshot_store import SnapshotStore  # noqa: PLC0415
+
+    encoder = load_encoder(encoder_name)
+    SnapshotStore(folder).publish(
+        lambda directory: write(state, empty_base(encoder.dim), encoder, directory),
+        position=state.position,
+        encoder=encoder.fingerprint,
+        started_from=None,
+    )
+
+
+def _kinds(state: State) -> dict[str, int]:
+    kinds: dict[str, int] = {}
+    for item in state.all():
+        kinds[item.kind] = kinds.get(item.kind, 0) + 1
+    return dict(sorted(kinds.items(), key=lambda kind: -kind[1]))
+
+
+def _by_snapshot(log: EventLog, store: SnapshotStore, until: Position | None) -> tuple[Base | None, State | None]:
     from ..projections.snapshot import open_base  # noqa: PLC0415 - loads numpy and usearch
 
-    opened = store.latest()
+    opened = store.latest() if until is None else _newest_up_to(store, until)
     if opened is None:
-        return 0, None, None
+        return None, None
     base = open_base(opened)
-    reached = base.state.position
-    return base.generation, reached, fold(log, State(base.state)).state
+    return base, fold(log, State(base.state), until=until).state
+
+
+def _newest_up_to(store: SnapshotStore, until: Position) -> Opened | None:
+    for generation in reversed(store.generations()):
+        try:
+            opened = store.open(generation)
+        except (CorruptSnapshot, IncompatibleSnapshot, NotFound):
+            continue
+        if opened.manifest.position <= until:
+            return opened
+    return None

@@ -101,7 +101,7 @@ class SnapshotStore:
         path = self._path(generation)
         if path.is_symlink() or not path.is_dir():
             raise NotFound(
-                f"There is no generation {generation} in {self.root}. `instant-recall status` names the current one."
+                f"There is no generation {generation} in {self.root}. `instant-recall snapshots list` names them."
             )
         found = manifests.read(path)
         if found.generation != generation:
