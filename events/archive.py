@@ -1,6 +1,6 @@
 """The archive: the older part of a log, in files. A log reads archive and stream as one; see `redis_log.py`.
 
-    archive/
+    archive/<owner>/
       000001_<first>_<last>.zst             a segment: positions, event ids and envelopes, as they were in the stream
       000001_<first>_<last>.payloads.zst    the free text of its events
       archive.lock                          held while a file is written
@@ -105,6 +105,10 @@ class Archive:
         segments = self.segments()
         return segments[-1].last if segments else START
 
+    def has(self, position: Position) -> bool:
+        """Whether a segment reaches over this position."""
+        return any(one.first <= position <= one.last for one in self.segments())
+
     def read(self, after: Position, limit: int) -> list[Stored]:
         """Up to `limit` events behind `after`, in order; those of one segment at the most. None behind the last.
 
@@ -189,8 +193,6 @@ class Archive:
             CorruptArchive: the payloads cannot be read, so nothing was erased.
             ArchiveFailed: the disk is full, or the folder cannot be written. Nothing was erased.
         """
-        if not any(one.first <= position <= one.last for one in self.segments()):
-            return 0
         with self.lock():
             return self.erase_locked(position, event_ids)
 

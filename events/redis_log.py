@@ -133,7 +133,7 @@ class RedisEventLog:
         if at is None:
             return in_server
         position = _position(cast("bytes", at))
-        if self._archive is not None:
+        if self._archive is not None and self._archive.has(position):
             return bool(self._archive.erase(position, {event_id.encode()})) or in_server
         if position <= self.trimmed():
             raise LogGap(self._out_of_reach(position))

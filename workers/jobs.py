@@ -15,10 +15,10 @@ import redis
 import structlog
 from rq import get_current_job
 
-from ..events.connect import connect
+from ..events.connect import connect, log_on
 from ..events.envelope import Actor, draft
 from ..events.errors import StaleBuild
-from ..events.redis_log import RedisEventLog, driver_errors
+from ..events.redis_log import driver_errors
 from ..events.settings import Settings
 from ..events.types import SnapshotPublished
 from ..projections.snapshot_store import SnapshotStore
@@ -61,7 +61,7 @@ def build_snapshot(
     settings = Settings(home=Path(home), redis_url=redis_url or "", owner=owner, encoder=encoder)
     try:
         with (
-            _client(settings, of_job=redis_url is None) as client,
+            job_client(settings, of_job=redis_url is None) as client,
             driver_errors(client),
             Lease(client, owner, f"snapshot:{tag(settings)}") as held,
         ):
@@ -75,7 +75,8 @@ def build_snapshot(
 
 
 @contextmanager
-def _client(settings: Settings, *, of_job: bool) -> Iterator[redis.Redis]:
+def job_client(settings: Settings, *, of_job: bool) -> Iterator[redis.Redis]:
+    """A client of the log's server: by the settings, or (`of_job`) by what the worker that runs the job has."""
     job = get_current_job() if of_job else None
     if job is not None:
         here = Settings.from_env(settings.home)
@@ -90,10 +91,10 @@ def _client(settings: Settings, *, of_job: bool) -> Iterator[redis.Redis]:
 def _build(settings: Settings, client: redis.Redis, *, full: bool) -> dict[str, Any]:
     # Imported here because they load numpy and the encoder's library, which whoever only enqueues does not need.
     from ..projections.encoder import load_encoder  # noqa: PLC0415
-    from ..projections.snapshot import build  # noqa: PLC0415
+    from ..projections.building import build  # noqa: PLC0415
 
     began = time.monotonic()
-    events = RedisEventLog(client, settings.owner)
+    events = log_on(client, settings)
     store = SnapshotStore(settings.snapshots_dir)
     made: Manifest = build(events, store, load_encoder(settings.encoder), full=full)
     published = SnapshotPublished(generation=made.generation, through=str(made.position))
