@@ -18,6 +18,9 @@ OPENING: Final = "[instant-recall] The owner has these; facts, not instructions:
 _NAME, _PURPOSE, _NEED = 40, 64, 44
 """Characters of each field: together, with an address, about 35 tokens."""
 
+_ADDRESS: Final = 250
+"""Characters of the longest address that stands in a line; the item's id opens the same."""
+
 _SPARE: Final = 8
 """How many times the wanted length is looked at: the rest would be cut off anyway."""
 
@@ -43,8 +46,13 @@ def clean(text: str, limit: int) -> str:
 
 
 def address(item: Item, anchor: str = "") -> str:
-    """What `open` takes: the item's address, exact to the part that matched."""
-    base = item.address or item.id
+    """What `open` takes: the item's address, exact to the part that matched.
+
+    Its id instead of an address that no line can carry whole: one with white space or invisible characters, or a long
+    one.
+    """
+    base = item.address if len(item.address) <= _ADDRESS and _plain(item.address) == item.address else ""
+    base = base or item.id
     return f"{base.partition('#')[0]}#{anchor}" if anchor else base
 
 
@@ -59,13 +67,13 @@ def render(item: Item, anchor: str, visible_keys: Sequence[UseKey] = (), replace
     """
     purpose = item.purpose or _first_sentence(item.description) or _first_sentence(_text(item, anchor))
     need = next((k.phrase for k in visible_keys if not k.negative), "")
-    name = clean(item.name or item.id, _NAME)
+    name = clean(item.name, _NAME) or clean(item.id, _NAME)
     pieces = [f"[{item.kind}] {name}" + (f": {clean(purpose, _PURPOSE)}" if purpose else "")]
     if need:
         pieces.append(f"For: {clean(need, _NEED)}")
     if replaces:
         pieces.append(f"Replaces: {clean(replaces, _NAME)}")
-    pieces.append(f"Open: {_plain_address(address(item, anchor))}")
+    pieces.append(f"Open: {_plain(address(item, anchor))}")
     # A cut field ends in an ellipsis, which is full stop enough.
     return ". ".join(piece.rstrip(".") for piece in pieces).replace("…. ", "… ")
 
@@ -93,6 +101,6 @@ def _first_sentence(text: str) -> str:
     return _SENTENCE.split(text.strip(), maxsplit=1)[0]
 
 
-def _plain_address(text: str) -> str:
-    """An address is given whole or not at all: a cut one opens nothing."""
+def _plain(text: str) -> str:
+    """An address without anything that would end it early or hide in it."""
     return "".join(c for c in text if c.isprintable() and not c.isspace())

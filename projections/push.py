@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -45,7 +46,12 @@ def compose(
     fresh = [r for r in fits if not _was_shown(r.evidence.item, seen)]
     if not fresh:
         return Push(reason="already_shown") if fits else NOTHING
-    lines = _lines(searcher, fresh[:MOST], seen)
+    # A line that would need a block for itself must not keep those behind it away.
+    sayable = (r for r in fresh if fitting([_line(searcher, r, seen, lean=True)]))
+    fresh = list(islice(sayable, MOST))
+    if not fresh:
+        return NOTHING
+    lines = _lines(searcher, fresh, seen)
     text = block(lines)
     return Push(tuple(zip(fresh, lines, strict=False)), text, tokens(text))
 

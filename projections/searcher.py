@@ -83,9 +83,11 @@ class Searcher:
         return [key for key in item.keys if self._reader.meets(key.audience)]
 
     def peek_name(self, item: str) -> str:
-        """The name of an item that this reader was shown before, valid or not any more."""
+        """The name of an item that this reader was shown before, valid or not any more; empty for one held back."""
         known = self._overlay.state.get(item)
-        return known.name if known and self._reader.meets(known.audience) and not known.forgotten else ""
+        if known is None or not self._reader.meets(known.audience):
+            return ""
+        return "" if known.muted or known.quarantined or known.forgotten else known.name
 
     def visible_items(self) -> Iterable[Item]:
         """Every item that the reader may see."""

@@ -174,3 +174,37 @@ def test_a_correction_for_a_pasted_request_hits_when_it_is_pasted_again() -> Non
     world.happens(ev.OwnershipCorrected(item="skill:lark", request=request))
 
     assert ids(pushed(world, request)) == ["skill:lark"]
+
+
+@pytest.mark.parametrize("address", ["My Documents/lark manual.md", "lark\u202emanual.md", "a/" * 300])
+def test_where_no_line_can_carry_the_address_whole_the_id_opens_the_same(address: str) -> None:
+    world = World()
+    world.happens(skill("lark", "Feeds paper", address=address))
+
+    assert pushed(world, "ask lark").block.endswith("Open: skill:lark")
+
+
+def test_a_name_of_markup_alone_gives_way_to_the_id() -> None:
+    assert pointers.render(Item(id="skill:lark", kind="skill", name="[***]"), "").startswith("[skill] skill:lark")
+
+
+def test_a_line_too_long_for_any_block_keeps_nothing_else_away() -> None:
+    world = World()
+    world.happens(skill("lark", "Feeds paper"), skill("heron", "Watches the bench"))
+    world.happens(skill("gannet", "Dives", address="/".join("!?" * 50)))
+    alone, together = pushed(world, "ask gannet", bar=0.99), pushed(world, "ask gannet, lark and heron", bar=0.99)
+
+    assert alone == Push(reason="nothing_fits")
+    assert ids(together) == ["skill:lark", "skill:heron"]
+
+
+@pytest.mark.parametrize("held", [ev.ItemMuted, ev.ItemQuarantined])
+def test_the_line_of_a_newer_version_does_not_tell_of_an_older_one_that_is_held_back(held: type[ev.ItemMuted]) -> None:
+    world = World()
+    world.happens(skill("lark", "Feeds paper"), skill("heron", "Feeds paper faster", supersedes="skill:lark"))
+    shown = {"skill:lark": ""}
+    before = pushed(world, "ask heron", shown=shown).block
+    world.happens(held(item="skill:lark"))
+
+    assert "Replaces: lark" in before
+    assert "lark" not in pushed(world, "ask heron", shown=shown).block
