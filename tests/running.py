@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from instant_recall.api.client import Client
@@ -42,7 +43,8 @@ def recall(settings: Settings, *arguments: str, code: int = 0) -> dict[str, Any]
 def api(settings: Settings) -> Iterator[Client]:
     """A running API process, and a patient client of it."""
     settings.home.mkdir(parents=True, exist_ok=True)
-    with (settings.home / "api.log").open("ab") as log:
+    said = settings.home / "api.log"
+    with said.open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "instant_recall.ops.processes", "api", "--follow"],
             stdin=subprocess.PIPE,
@@ -52,7 +54,7 @@ def api(settings: Settings) -> Iterator[Client]:
         )
     client = Client(settings.home, deadline_ms=10_000)
     try:
-        wait_until(lambda: _answers(client, process), 30, "an answer of the API")
+        wait_until(lambda: _answers(client, process, said), 30, "an answer of the API")
         yield client
     finally:
         client.close()
@@ -79,8 +81,8 @@ def up(settings: Settings, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate(timeout=60)
 
 
-def _answers(client: Client, process: subprocess.Popen[bytes]) -> bool:
-    assert process.poll() is None, "the API ended while starting"
+def _answers(client: Client, process: subprocess.Popen[bytes], said: Path) -> bool:
+    assert process.poll() is None, f"the API ended while starting: {said.read_text()}"
     try:
         client.status()
     except NotRunning:
