@@ -172,7 +172,7 @@ def replay(
 def _write_into(folder: Path, state: State, encoder_name: str) -> None:
     from ..projections.base import empty_base  # noqa: PLC0415 - loads numpy and usearch
     from ..projections.encoder import load_encoder  # noqa: PLC0415
-    from ..projections.snapshot import write  # noqa: PLC0415
+    from ..projections.building import write  # noqa: PLC0415
     from ..projections.snapshot_store import SnapshotStore  # noqa: PLC0415
 
     encoder = load_encoder(encoder_name)

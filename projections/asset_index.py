@@ -6,26 +6,22 @@ stand beside it: a snapshot plus an overlay gives bit for bit the cosines that o
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 import numkong
 import numpy as np
 from numpy.typing import NDArray
-from usearch.index import Index
 
 from .columns import Column
 from .eligibility import BoolArray
 from .encoder import FloatArray
+from .graph import Graph, HalfArray
 from .rows import TOPIC
 
-HalfArray = NDArray[np.float16]
 Cosines = NDArray[np.float64]
 
 EXACT_UP_TO: Final = 50_000
 """Rows up to which every row is compared (about 2 ms); beyond, a usearch graph proposes, the exact cosine decides."""
-EXPANSION: Final = 128
-"""usearch's expansion_search: at 64 recall@10 falls below 0.9 on hard data, at 256 it takes twice the time."""
 
 
 def halve(vectors: FloatArray) -> HalfArray:
@@ -65,8 +61,15 @@ class Group(NamedTuple):
     """Row numbers, ascending."""
     matrix: HalfArray
     """One vector for each of `rows`."""
-    graph: Index | None = None
-    """A usearch graph over the matrix, when there are more than EXACT_UP_TO."""
+    graph: Graph | None = None
+    """A graph over the matrix, when there are more than EXACT_UP_TO."""
+
+    def places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the vectors of these rows stand in the matrix; -1 for a row that is not in here."""
+        if not len(self.rows):
+            return np.full(len(rows), -1, dtype=np.int64)
+        found = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        return np.where(self.rows[found] == rows, found, -1)
 
 
 class Vectors:
@@ -80,6 +83,10 @@ class Vectors:
         self._is_key[keys.rows] = True
         for group in self._groups:
             self._place[group.rows] = np.arange(len(group.rows))
+
+    def group(self, *, is_key: bool) -> Group:
+        """The vectors of the keys, or those of the topics."""
+        return self._groups[is_key]
 
     def compare(self, request: HalfArray) -> Cosines:
         """See RowVectors."""
@@ -101,8 +108,7 @@ class Vectors:
             return group.rows[seen[top(cosines(request, group.matrix[seen]), np.arange(len(seen)), count)]]
         wide = count
         while True:
-            places = group.graph.search(request, wide, threads=1).keys.astype(np.int64)
-            rows = group.rows[places]
+            rows = group.rows[group.graph.nearest(request, wide)]
             kept = rows[visible[rows]]
             if len(kept) >= min(count, len(seen)) or wide >= len(group.rows):
                 return kept[:count]
@@ -138,20 +144,6 @@ class GrowingVectors:
         """See RowVectors."""
         found: HalfArray = self._column.values[rows]
         return found
-
-
-def build_graph(matrix: HalfArray, path: Path) -> None:
-    """Write a usearch graph over the rows. One thread: with more the graph differs from build to build."""
-    graph = Index(ndim=matrix.shape[1], metric="cos", dtype="f16", expansion_search=EXPANSION)
-    graph.add(np.arange(len(matrix), dtype=np.uint64), matrix, threads=1)
-    graph.save(str(path))
-
-
-def open_graph(path: Path, dim: int) -> Index:
-    """Map a graph file into memory. It has no checksum of its own: the manifest's has been checked before."""
-    graph = Index(ndim=dim, metric="cos", dtype="f16", expansion_search=EXPANSION)
-    graph.view(str(path))
-    return graph
 
 
 def top(scores: NDArray[Any], rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:

@@ -14,9 +14,10 @@ import msgspec
 import numpy as np
 
 from ..events.types import Millis
-from .asset_index import HalfArray, cosines, halve, top
+from .asset_index import cosines, halve, top
 from .eligibility import BoolArray, Reader, eligible
 from .encoder import Encoder
+from .graph import HalfArray
 from .items import Item, UseKey
 from .names import named_in
 from .overlay import Overlay

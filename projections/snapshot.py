@@ -1,4 +1,4 @@
-"""Snapshots: a base written to a folder and read back.
+"""Snapshots: their form on disk, and reading one back as a base. `building.py` writes them.
 
 A folder holds `items.bin` (frames of items), `state.msgpack` (position, readers, what was shown), `rows/` (columns by
 row), `text/` (the text index) and `assets/` (the asset index). The store adds the manifest and publishes it.
@@ -7,42 +7,45 @@ row), `text/` (the text index) and `assets/` (the asset index). The store adds t
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
-from ..events.errors import CorruptSnapshot
+from ..events.errors import CorruptSnapshot, IncompatibleSnapshot, NotFound
 from ..events.log import EventLog
 from ..events.position import Position
-from .asset_index import EXACT_UP_TO, Group, HalfArray, Vectors, build_graph, halve, open_graph
+from .asset_index import Group, Vectors
 from .base import Base, empty_base
 from .eligibility import Audiences, Policies
 from .encoder import Encoder
+from .graph import Graph
 from .items import Item
-from .manifest import Manifest
 from .names import NameIndex
 from .overlay import Overlay
-from .rows import TOPIC, Row, rows_of
 from .segment import FrozenRows, FrozenSegment
 from .snapshot_store import Opened, SnapshotStore
 from .state import State
-from .text_index import FrozenPostings, freeze
-from .words import tokenize
+from .text_index import FrozenPostings
+
+log = structlog.get_logger()
 
 FRAME: Final = 500
 """Items decoded in one go: about 2 ms, so that a reader which warms a snapshot in a thread lets requests through."""
 BATCH: Final = 1_000
 """Events read and applied in one go when catching up."""
-_LENGTH: Final = struct.Struct("<I")
-_ROW_COLUMNS: Final = ("item", "kind", "audience", "weight")
-_POSTING_ARRAYS: Final = ("starts", "rows", "counts", "lengths")
+LENGTH: Final = struct.Struct("<I")
+"""Stands before each frame of `items.bin`: its length in bytes."""
+ROW_COLUMNS: Final = ("item", "kind", "audience", "weight")
+POSTING_ARRAYS: Final = ("starts", "rows", "counts", "lengths")
 
 
-class _Rest(msgspec.Struct, frozen=True):
+class Rest(msgspec.Struct, frozen=True):
     """Everything of the state that is not an item."""
 
     position: Position
@@ -50,11 +53,16 @@ class _Rest(msgspec.Struct, frozen=True):
     shown: dict[str, dict[str, str]]
 
 
-def catch_up(overlay: Overlay, events: EventLog, *, between: Callable[[], None] = lambda: None) -> None:
-    """Apply everything up to the tail of the log; `between` is called after each batch."""
+def catch_up(
+    overlay: Overlay, events: EventLog, *, until: Position | None = None, between: Callable[[], None] = lambda: None
+) -> None:
+    """Apply everything up to the tail of the log, or up to and including `until`; `between` is called after a batch."""
     while batch := events.read(overlay.position, BATCH):
-        overlay.apply(batch)
+        wanted = batch if until is None else [event for event in batch if event.position <= until]
+        overlay.apply(wanted)
         between()
+        if len(wanted) < len(batch):
+            return
 
 
 def latest_base(store: SnapshotStore, encoder: Encoder, *, between: Callable[[], None] = lambda: None) -> Base:
@@ -63,102 +71,44 @@ def latest_base(store: SnapshotStore, encoder: Encoder, *, between: Callable[[],
     return open_base(opened, between=between) if opened else empty_base(encoder.dim)
 
 
-def build(events: EventLog, store: SnapshotStore, encoder: Encoder, *, full: bool = False) -> Manifest:
-    """Bring the newest snapshot up to the tail of the log and publish the result.
+def base_at(
+    store: SnapshotStore | None,
+    encoder: Encoder,
+    until: Position,
+    *,
+    held: Iterable[Base] = (),
+    between: Callable[[], None] = lambda: None,
+) -> Base:
+    """The base with most of the events up to `until`, and none behind it.
 
-    Args:
-        events: the log; read, never written.
-        store: where the snapshot is published.
-        encoder: makes the vectors of rows that the older snapshot does not have.
-        full: start from zero and use nothing of an older snapshot.
+    That is one of `held` (those in memory already), or one of the kept snapshots when that has more; the empty base
+    when none goes so far back. A damaged snapshot is passed over with one line in the log.
     """
-    started_from = store.current()
-    base = empty_base(encoder.dim) if full else latest_base(store, encoder)
-    state = State(base.state)
-    while batch := events.read(state.position, BATCH):
-        for event in batch:
-            state.apply(event)
-    return store.publish(
-        lambda folder: write(state, base, encoder, folder),
-        position=state.position,
-        encoder=encoder.fingerprint,
-        started_from=started_from,
-    )
+    early = [base for base in held if base.position <= until]
+    best = max(early, key=lambda base: base.position, default=empty_base(encoder.dim))
+    if store is None:
+        return best
+    current = store.current()
+    fitting: list[tuple[Position, int]] = []
+    for generation in store.generations():
+        # Behind CURRENT stand only those that were rolled back from, and those that never became current.
+        if current is None or generation <= current:
+            with _passing_over(generation):
+                found = store.manifest(generation)
+                if found.encoder == encoder.fingerprint and best.position < found.position <= until:
+                    fitting.append((found.position, generation))
+    for _, generation in sorted(fitting, reverse=True):
+        with _passing_over(generation):
+            return open_base(store.open(generation), between=between)
+    return best
 
 
-def write(state: State, base: Base, encoder: Encoder, folder: Path) -> dict[str, int]:
-    """Write a state over a base as a new base; returns what the manifest counts. Vectors of the base are used again."""
-    items = list(state.all())
-    rows_per_item = [rows_of(item) for item in items]
-    rows = [row for found in rows_per_item for row in found]
-    _write_items(folder / "items.bin", items)
-    rest = _Rest(state.position, state.readers, state.shown)
-    (folder / "state.msgpack").write_bytes(msgspec.msgpack.encode(rest))
-    _write_rows(folder / "rows", rows, [len(found) for found in rows_per_item])
-    _write_text(folder / "text", rows)
-    _write_assets(folder / "assets", rows, _vectors(items, rows_per_item, base, encoder))
-    return {"items": len(items), "rows": len(rows)}
-
-
-def _vectors(items: list[Item], rows_per_item: list[list[Row]], base: Base, encoder: Encoder) -> HalfArray:
-    """One vector a row: the base's where it has that row, else encoded, in batches."""
-    texts: list[str] = []
-    known: list[int] = []
-    for item, rows in zip(items, rows_per_item, strict=True):
-        numbers = base.rows_of(item)
-        known += [numbers.get(row, -1) for row in rows]
-        texts += [row.text for row in rows]
-    numbers_of = np.array(known, dtype=np.int64)
-    matrix = np.zeros((len(texts), encoder.dim), dtype=np.float16)
-    held = np.flatnonzero(numbers_of >= 0)
-    matrix[held] = base.segment.vectors.at(numbers_of[held])
-    missing = np.flatnonzero(numbers_of < 0)
-    for batch in np.array_split(missing, range(BATCH, len(missing), BATCH)):
-        matrix[batch] = halve(encoder.encode([texts[place] for place in batch]))
-    return matrix
-
-
-def _write_items(path: Path, items: list[Item]) -> None:
-    with path.open("wb") as out:
-        for start in range(0, len(items), FRAME):
-            frame = msgspec.msgpack.encode(items[start : start + FRAME])
-            out.write(_LENGTH.pack(len(frame)))
-            out.write(frame)
-
-
-def _write_rows(folder: Path, rows: list[Row], rows_per_item: list[int]) -> None:
-    folder.mkdir()
-    audiences = Audiences()
-    columns: dict[str, NDArray[Any]] = {
-        "item": np.repeat(np.arange(len(rows_per_item), dtype=np.int32), rows_per_item),
-        "kind": np.fromiter((row.kind for row in rows), np.uint8, len(rows)),
-        "audience": np.fromiter((audiences.number(row.audience) for row in rows), np.int32, len(rows)),
-        "weight": np.fromiter((row.weight for row in rows), np.float32, len(rows)),
-        "first": np.concatenate(([0], np.cumsum(rows_per_item, dtype=np.int64))),
-    }
-    for name, column in columns.items():
-        np.save(folder / f"{name}.npy", column)
-    (folder / "audiences.msgpack").write_bytes(msgspec.msgpack.encode(audiences.labels()))
-    (folder / "anchors.msgpack").write_bytes(msgspec.msgpack.encode([row.anchor for row in rows]))
-
-
-def _write_text(folder: Path, rows: list[Row]) -> None:
-    folder.mkdir()
-    arrays, vocabulary = freeze(tokenize([row.text for row in rows]))
-    for name in _POSTING_ARRAYS:
-        np.save(folder / f"{name}.npy", arrays[name])
-    (folder / "vocabulary.msgpack").write_bytes(msgspec.msgpack.encode(vocabulary))
-
-
-def _write_assets(folder: Path, rows: list[Row], matrix: HalfArray) -> None:
-    folder.mkdir()
-    topics = np.fromiter((row.kind == TOPIC for row in rows), np.bool_, len(rows))
-    for name, chosen in (("topics", topics), ("keys", ~topics)):
-        vectors = matrix[chosen]
-        np.save(folder / f"{name}.npy", vectors)
-        np.save(folder / f"{name}_rows.npy", np.flatnonzero(chosen))
-        if len(vectors) > EXACT_UP_TO:
-            build_graph(vectors, folder / f"{name}.usearch")
+@contextmanager
+def _passing_over(generation: int) -> Iterator[None]:
+    try:
+        yield
+    except (CorruptSnapshot, IncompatibleSnapshot, NotFound) as error:
+        log.warning("snapshot.corrupt", generation=generation, reason=str(error))
 
 
 def open_base(opened: Opened, *, between: Callable[[], None] = lambda: None) -> Base:
@@ -169,7 +119,7 @@ def open_base(opened: Opened, *, between: Callable[[], None] = lambda: None) -> 
     """
     folder = opened.path
     try:
-        rest = msgspec.msgpack.decode((folder / "state.msgpack").read_bytes(), type=_Rest)
+        rest = msgspec.msgpack.decode((folder / "state.msgpack").read_bytes(), type=Rest)
         state = State()
         state.position, state.readers, state.shown = rest.position, rest.readers, rest.shown
         audiences = Audiences()
@@ -198,13 +148,13 @@ def open_base(opened: Opened, *, between: Callable[[], None] = lambda: None) -> 
 def _read_items(path: Path) -> Iterator[list[Item]]:
     decoder = msgspec.msgpack.Decoder(list[Item])
     with path.open("rb") as file:
-        while header := file.read(_LENGTH.size):
-            yield decoder.decode(file.read(_LENGTH.unpack(header)[0]))
+        while header := file.read(LENGTH.size):
+            yield decoder.decode(file.read(LENGTH.unpack(header)[0]))
 
 
 def _open_segment(folder: Path) -> FrozenSegment:
-    columns = {name: _mapped(folder / f"rows/{name}.npy") for name in (*_ROW_COLUMNS, "first")}
-    arrays = {name: _mapped(folder / f"text/{name}.npy") for name in _POSTING_ARRAYS}
+    columns = {name: _mapped(folder / f"rows/{name}.npy") for name in (*ROW_COLUMNS, "first")}
+    arrays = {name: _mapped(folder / f"text/{name}.npy") for name in POSTING_ARRAYS}
     vocabulary = msgspec.msgpack.decode((folder / "text/vocabulary.msgpack").read_bytes(), type=dict[str, int])
     vectors = Vectors(_open_group(folder / "assets", "topics"), _open_group(folder / "assets", "keys"))
     anchors = msgspec.msgpack.decode((folder / "rows/anchors.msgpack").read_bytes(), type=list[str])
@@ -212,10 +162,9 @@ def _open_segment(folder: Path) -> FrozenSegment:
 
 
 def _open_group(folder: Path, name: str) -> Group:
-    matrix, graph = _mapped(folder / f"{name}.npy"), folder / f"{name}.usearch"
-    return Group(
-        _mapped(folder / f"{name}_rows.npy"), matrix, open_graph(graph, matrix.shape[1]) if graph.exists() else None
-    )
+    matrix, path = _mapped(folder / f"{name}.npy"), folder / f"{name}.usearch"
+    graph = Graph(path, _mapped(folder / f"{name}_keys.npy"), matrix.shape[1]) if path.exists() else None
+    return Group(_mapped(folder / f"{name}_rows.npy"), matrix, graph)
 
 
 def _mapped(path: Path) -> NDArray[Any]:

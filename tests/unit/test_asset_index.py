@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from instant_recall.projections import asset_index
+from instant_recall.projections import graph as graphs
 from instant_recall.projections.asset_index import (
     Group,
     Vectors,
-    build_graph,
     cosines,
     halve,
-    open_graph,
     top,
 )
+from instant_recall.projections.graph import Graph
 from instant_recall.projections.rows import TOPIC
 
 
@@ -54,9 +54,9 @@ MATRIX = unit_rows(3_000)
 @pytest.fixture
 def graph(tmp_path: Path) -> Vectors:
     matrix = MATRIX
-    build_graph(matrix, tmp_path / "graph.usearch")
+    keys = graphs.build(matrix, tmp_path / "graph.usearch")
     nothing = Group(np.zeros(0, dtype=np.int64), matrix[:0])
-    return Vectors(Group(np.arange(3_000), matrix, open_graph(tmp_path / "graph.usearch", 64)), nothing)
+    return Vectors(Group(np.arange(3_000), matrix, Graph(tmp_path / "graph.usearch", keys, 64)), nothing)
 
 
 def test_the_graph_finds_a_row_by_itself(graph: Vectors) -> None:
@@ -91,10 +91,3 @@ def test_keys_and_topics_are_told_apart_by_row() -> None:
 
 def test_rows_left_to_the_graph_have_no_cosine_until_they_are_asked_for(graph: Vectors) -> None:
     assert np.isnan(graph.compare(MATRIX[0])).all()
-
-
-def test_a_graph_is_the_same_from_build_to_build(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        build_graph(unit_rows(2_000), tmp_path / name)
-
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

@@ -11,7 +11,8 @@ from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.position import START
 from instant_recall.projections.base import empty_base
 from instant_recall.projections.overlay import Overlay
-from instant_recall.projections.snapshot import build, catch_up, latest_base
+from instant_recall.projections.building import build
+from instant_recall.projections.snapshot import catch_up, latest_base
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.tests.small_world import NOW, World, answers, encoder, note, skill
 

@@ -14,7 +14,8 @@ from instant_recall.ops.replay import digest, fold, replay
 from instant_recall.projections.base import empty_base
 from instant_recall.projections.encoder import load_encoder
 from instant_recall.projections.items import Part
-from instant_recall.projections.snapshot import build, open_base, write
+from instant_recall.projections.building import build, write
+from instant_recall.projections.snapshot import open_base
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.projections.state import State
 

@@ -12,7 +12,7 @@ from instant_recall.api.service import Service
 from instant_recall.events.errors import CorruptSnapshot, IncompatibleSnapshot, NotFound, SnapshotFailed, StaleBuild
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.position import Position
-from instant_recall.projections.snapshot import build
+from instant_recall.projections.building import build
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.tests.small_world import encoder
 

@@ -22,7 +22,7 @@ from instant_recall.events.envelope import draft
 from instant_recall.events.errors import InvalidEvent, NotFound, RecallError
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.position import START, Position
-from instant_recall.projections.snapshot import build
+from instant_recall.projections.building import build
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.tests.small_world import encoder
 

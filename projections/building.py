@@ -1,0 +1,139 @@
+"""Building snapshots: the events behind the newest one are folded in, and the whole is written as a new one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ..events.log import EventLog
+from . import graph
+from .asset_index import EXACT_UP_TO, Vectors, halve
+from .base import Base, empty_base
+from .eligibility import Audiences
+from .encoder import Encoder
+from .graph import HalfArray
+from .items import Item
+from .manifest import Manifest
+from .rows import TOPIC, Row, rows_of
+from .snapshot import BATCH, FRAME, LENGTH, POSTING_ARRAYS, Rest, latest_base
+from .snapshot_store import SnapshotStore
+from .state import State
+from .text_index import freeze
+from .words import tokenize
+
+
+def build(events: EventLog, store: SnapshotStore, encoder: Encoder, *, full: bool = False) -> Manifest:
+    """Bring the newest snapshot up to the tail of the log and publish the result.
+
+    Args:
+        events: the log; read, never written.
+        store: where the snapshot is published.
+        encoder: makes the vectors of rows that the older snapshot does not have.
+        full: start from zero and use nothing of an older snapshot.
+    """
+    started_from = store.current()
+    base = empty_base(encoder.dim) if full else latest_base(store, encoder)
+    state = State(base.state)
+    while batch := events.read(state.position, BATCH):
+        for event in batch:
+            state.apply(event)
+    return store.publish(
+        lambda folder: write(state, base, encoder, folder),
+        position=state.position,
+        encoder=encoder.fingerprint,
+        started_from=started_from,
+    )
+
+
+def write(state: State, base: Base, encoder: Encoder, folder: Path) -> dict[str, int]:
+    """Write a state over a base as a new base; returns what the manifest counts. Vectors of the base are used again."""
+    items = list(state.all())
+    rows_per_item = [rows_of(item) for item in items]
+    rows = [row for found in rows_per_item for row in found]
+    _write_items(folder / "items.bin", items)
+    rest = Rest(state.position, state.readers, state.shown)
+    (folder / "state.msgpack").write_bytes(msgspec.msgpack.encode(rest))
+    _write_rows(folder / "rows", rows, [len(found) for found in rows_per_item])
+    _write_text(folder / "text", rows)
+    base_rows = _base_rows(items, rows_per_item, base)
+    # An updated graph keeps the bytes of vectors that went: not those of a forgotten item.
+    forgot = any(item.forgotten for item in state.items.values())
+    older = None if forgot else base.segment.vectors
+    _write_assets(folder / "assets", rows, _vectors(rows, base_rows, base, encoder), base_rows, older)
+    return {"items": len(items), "rows": len(rows)}
+
+
+def _base_rows(items: list[Item], rows_per_item: list[list[Row]], base: Base) -> NDArray[np.int64]:
+    """For each row its number in the base, or -1."""
+    numbers: list[int] = []
+    for item, rows in zip(items, rows_per_item, strict=True):
+        known = base.rows_of(item)
+        numbers += [known.get(row, -1) for row in rows]
+    return np.array(numbers, dtype=np.int64)
+
+
+def _vectors(rows: list[Row], base_rows: NDArray[np.int64], base: Base, encoder: Encoder) -> HalfArray:
+    """One vector a row: the base's where it has that row, else encoded, in batches."""
+    matrix = np.zeros((len(rows), encoder.dim), dtype=np.float16)
+    held = np.flatnonzero(base_rows >= 0)
+    matrix[held] = base.segment.vectors.at(base_rows[held])
+    missing = np.flatnonzero(base_rows < 0)
+    for batch in np.array_split(missing, range(BATCH, len(missing), BATCH)):
+        matrix[batch] = halve(encoder.encode([rows[place].text for place in batch]))
+    return matrix
+
+
+def _write_items(path: Path, items: list[Item]) -> None:
+    with path.open("wb") as out:
+        for start in range(0, len(items), FRAME):
+            frame = msgspec.msgpack.encode(items[start : start + FRAME])
+            out.write(LENGTH.pack(len(frame)))
+            out.write(frame)
+
+
+def _write_rows(folder: Path, rows: list[Row], rows_per_item: list[int]) -> None:
+    folder.mkdir()
+    audiences = Audiences()
+    columns: dict[str, NDArray[Any]] = {
+        "item": np.repeat(np.arange(len(rows_per_item), dtype=np.int32), rows_per_item),
+        "kind": np.fromiter((row.kind for row in rows), np.uint8, len(rows)),
+        "audience": np.fromiter((audiences.number(row.audience) for row in rows), np.int32, len(rows)),
+        "weight": np.fromiter((row.weight for row in rows), np.float32, len(rows)),
+        "first": np.concatenate(([0], np.cumsum(rows_per_item, dtype=np.int64))),
+    }
+    for name, column in columns.items():
+        np.save(folder / f"{name}.npy", column)
+    (folder / "audiences.msgpack").write_bytes(msgspec.msgpack.encode(audiences.labels()))
+    (folder / "anchors.msgpack").write_bytes(msgspec.msgpack.encode([row.anchor for row in rows]))
+
+
+def _write_text(folder: Path, rows: list[Row]) -> None:
+    folder.mkdir()
+    arrays, vocabulary = freeze(tokenize([row.text for row in rows]))
+    for name in POSTING_ARRAYS:
+        np.save(folder / f"{name}.npy", arrays[name])
+    (folder / "vocabulary.msgpack").write_bytes(msgspec.msgpack.encode(vocabulary))
+
+
+def _write_assets(
+    folder: Path, rows: list[Row], matrix: HalfArray, base_rows: NDArray[np.int64], older: Vectors | None
+) -> None:
+    """Write the vectors by kind of row, with a graph where there are many: brought up to date from the older one's."""
+    folder.mkdir()
+    is_topic = np.fromiter((row.kind == TOPIC for row in rows), np.bool_, len(rows))
+    for name, chosen in (("topics", is_topic), ("keys", ~is_topic)):
+        vectors = matrix[chosen]
+        np.save(folder / f"{name}.npy", vectors)
+        np.save(folder / f"{name}_rows.npy", np.flatnonzero(chosen))
+        if len(vectors) > EXACT_UP_TO:
+            old = older.group(is_key=name == "keys") if older else None
+            path = folder / f"{name}.usearch"
+            if old is not None and old.graph is not None:
+                keys = graph.update(old.graph, vectors, old.places(base_rows[chosen]), path)
+            else:
+                keys = graph.build(vectors, path)
+            np.save(folder / f"{name}_keys.npy", keys)
