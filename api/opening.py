@@ -7,7 +7,7 @@ import re
 from ..events.errors import NotFound
 from ..projections.items import Item, Part
 
-_TURNS = re.compile(r"t(\d+)-t(\d+)")
+_TURNS = re.compile(r"t(\d{1,18})-t(\d{1,18})")
 
 
 def exact_text(item: Item, anchor: str = "") -> str:

@@ -13,11 +13,13 @@ from typing import Final
 import structlog
 
 from ..events.envelope import EventDraft
-from ..events.errors import RecallError
+from ..events.errors import InvalidEvent, LogFull, LogUnavailable
 from ..events.log import EventLog
 
 log = structlog.get_logger()
 
+_AGAIN_S: Final = 1.0
+"""Between two tries while the log cannot be reached, in seconds."""
 _BATCH: Final = 200
 _WAITING: Final = 10_000
 """Accesses kept while the log cannot be reached; further ones are dropped and counted."""
@@ -29,6 +31,7 @@ class Recorder:
     def __init__(self, events: EventLog) -> None:
         self._events = events
         self._waiting: queue.Queue[EventDraft | None] = queue.Queue(_WAITING)
+        self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="accesses", daemon=True)
         self._thread.start()
 
@@ -40,7 +43,8 @@ class Recorder:
             log.warning("access.dropped", event_id=draft.event_id)
 
     def close(self) -> None:
-        """Write what is queued and end the thread; gives up after five seconds."""
+        """Write what is queued and end the thread; gives up after five seconds, or when the log cannot be reached."""
+        self._closing.set()
         self._waiting.put(None)
         self._thread.join(timeout=5)
 
@@ -49,10 +53,32 @@ class Recorder:
         while not ended:
             batch, ended = self._next_batch()
             try:
-                if batch:
-                    self._events.append(batch)
-            except RecallError as error:
-                log.warning("access.lost", count=len(batch), error=type(error).__name__)
+                self._write(batch)
+            except Exception as error:  # noqa: BLE001 - the accesses after these must still be written
+                # Without a traceback: it may quote a request.
+                log.error("access.lost", count=len(batch), error=type(error).__name__)  # noqa: TRY400
+
+    def _write(self, batch: list[EventDraft]) -> None:
+        """Append a batch, for as long as it takes; one access that cannot be stored takes no other with it."""
+        try:
+            while not self._tried(batch):
+                self._closing.wait(_AGAIN_S)
+        except InvalidEvent as error:
+            if len(batch) == 1:
+                log.warning("access.lost", count=1, error=type(error).__name__)
+                return
+            for access in batch:
+                self._write([access])
+
+    def _tried(self, batch: list[EventDraft]) -> bool:
+        """Whether the batch is stored. At the end of the process there is no further try."""
+        try:
+            self._events.append(batch)
+        except (LogUnavailable, LogFull):
+            if self._closing.is_set():
+                raise
+            return False
+        return True
 
     def _next_batch(self) -> tuple[list[EventDraft], bool]:
         """What is queued, waiting for the first; and whether the end was reached."""

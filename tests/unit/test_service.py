@@ -145,10 +145,22 @@ def test_open_gives_one_turn_or_a_range_of_turns(service: Service, log: MemoryEv
     assert service.open(OpenRequest(address="session:s1#t2-t3")).text == "owner: said 2\nowner: said 3"
 
 
-@pytest.mark.parametrize("address", ["skill:secret", "skill:none", "skill:secret#t1", "", "#", "session:s1#t9"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "skill:secret",
+        "skill:none",
+        "skill:secret#t1",
+        "",
+        "#",
+        "session:s1#t9",
+        "skill:open#t1-t" + "9" * 5_000,
+    ],
+)
 def test_what_is_hidden_and_what_never_was_answer_alike(service: Service, log: MemoryEventLog, address: str) -> None:
     log.append([draft(ev.ReaderGranted(reader="sub:lab", scopes=("lab",)))])
     remember(service, "secret", "A secret", kind="skill")
+    remember(service, "open", "No secret", kind="skill", audience=("lab",))
 
     with pytest.raises(NotFound) as refused:
         service.open(OpenRequest(address=address, reader="sub:lab"))
