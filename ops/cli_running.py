@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -29,21 +30,29 @@ def up(invocation: Invocation, tcp: int | None, new_token: bool, no_worker: bool
     from . import logs  # noqa: PLC0415
     from .supervisor import Supervisor  # noqa: PLC0415
 
-    logs.configure()
+    # Who watches wants to hear of what goes wrong; a file of lines is for finding out later what happened when.
+    logs.configure("warning" if sys.stderr.isatty() else "info")
     settings = invocation.settings
 
     def announce(ready: Ready) -> None:
         facts = {"ready": True, **dataclasses.asdict(ready)}
-        word = click.style("ready", fg="green")
-        places = f"data {ready.home} · socket {ready.socket}" + (f" · {ready.url}" if ready.url else "")
-        lines = [f"{word} in {ready.took_s:.1f} s · {places} · Ctrl-C stops it"]
-        if ready.token:
-            lines.append(f"token {ready.token} · keep it: it is told only now (--new-token makes another)")
-        invocation.output.result(facts, lines)
+        invocation.output.result(facts, ready_lines(ready))
 
     Supervisor(settings, tcp=tcp, new_token=new_token, worker=not no_worker).run(announce)
     if not invocation.as_json:
-        click.echo("stopped")
+        click.echo("Stopped.")
+
+
+def ready_lines(ready: Ready) -> list[str]:
+    """What `up` tells a person once everything answers: each place on a line of its own, to be copied."""
+    places = [("data", ready.home), ("socket", ready.socket), ("url", ready.url), ("token", ready.token)]
+    lines = [
+        f"{click.style('Ready', fg='green')} in {ready.took_s:.1f} s. Ctrl-C stops everything.",
+        *table([place for place in places if place[1]], indent="  "),
+    ]
+    if ready.token:
+        lines.append("Keep the token: it is told only now. `up --tcp PORT --new-token` makes another.")
+    return lines
 
 
 @click.command()
@@ -84,7 +93,7 @@ def _lines(invocation: Invocation, answer: StatusResponse) -> list[str]:
     return table(
         [
             ("running", f"version {answer.version}, for {_duration(answer.uptime_s)}"),
-            ("data", f"{invocation.settings.home}, owner {answer.owner}"),
+            ("data", f"{invocation.settings.home}" + ("" if answer.owner == "owner" else f", owner {answer.owner}")),
             (
                 "items",
                 f"{total:,}" + (f"  {dim(kinds)}" if kinds else f"  {dim('start with `instant-recall import`')}"),

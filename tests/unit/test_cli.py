@@ -1,5 +1,6 @@
 """The command line where nothing runs: what it says, where, and with which exit code."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -11,7 +12,9 @@ from click.testing import CliRunner, Result
 from instant_recall.events.errors import LogUnavailable, NotRunning, RecallError
 from instant_recall.ops.cli import main
 from instant_recall.ops.cli_options import Invocation, pass_invocation, root_options
+from instant_recall.ops.cli_running import ready_lines
 from instant_recall.ops.output import Bars, count, error_code, one_line, printable, table, width
+from instant_recall.ops.supervisor import Ready
 
 ASKING = [
     ["status"],
@@ -50,6 +53,18 @@ def test_with_json_an_error_is_one_object_on_standard_output(command: list[str],
 @pytest.mark.parametrize("typed", [["pusch", "x"], ["push"], ["push", "x", "--limit", "3"], ["import", "recipes", "."]])
 def test_what_is_typed_wrongly_exits_with_2(typed: list[str], home: Path) -> None:
     assert run("--home", home, *typed).exit_code == 2
+
+
+def test_up_tells_what_runs_where_with_nothing_beside_a_place_that_is_copied() -> None:
+    ready = Ready(
+        pid=1, home="/h", socket="/h/run/api.sock", url="", token="", server="embedded", logs="/h/logs", took_s=1.04
+    )
+    there = ["Ready in 1.0 s. Ctrl-C stops everything.", "  data    /h", "  socket  /h/run/api.sock"]
+    assert list(map(click.unstyle, ready_lines(ready))) == there
+    over_tcp = dataclasses.replace(ready, url="http://127.0.0.1:8765", token="t0k3n")
+    *told, url, token, advice = map(click.unstyle, ready_lines(over_tcp))
+    assert (told, url, token) == (there, "  url     http://127.0.0.1:8765", "  token   t0k3n")
+    assert "only now" in advice
 
 
 def test_nothing_to_stop_is_no_failure(home: Path) -> None:
