@@ -65,34 +65,46 @@ def _with_one_less(form: str) -> Iterator[str]:
         yield form[:at] + form[at + 1 :]
 
 
+def _slips_of(form: str) -> Iterable[str]:
+    """Under what a form is filed for slips; nothing for one that is too short or too long to be looked for."""
+    # Once each: the two t of "kettle" give the same form.
+    return dict.fromkeys(_with_one_less(form)) if SHORTEST_SLIP <= len(form) <= LONGEST_SLIP else ()
+
+
+def _take_out(table: dict[str, tuple[str, ...]], key: str, value: str) -> None:
+    left = tuple(each for each in table[key] if each != value)
+    if left:
+        table[key] = left
+    else:
+        del table[key]
+
+
 class NameIndex:
-    """Names and aliases of items. Small: forms of a name in dictionaries."""
+    """Names and aliases of items: forms of a name in dictionaries. Tuples, since a set takes four times the memory."""
 
     def __init__(self) -> None:
-        self._by_form: dict[str, set[str]] = {}
-        self._by_slip: dict[str, set[str]] = {}
-        self._forms_of: dict[str, set[str]] = {}
+        self._by_form: dict[str, tuple[str, ...]] = {}
+        self._by_slip: dict[str, tuple[str, ...]] = {}
+        self._forms_of: dict[str, tuple[str, ...]] = {}
 
     def add(self, item: Item) -> None:
         """Take in an item's name and aliases, in place of those it had."""
         self.remove(item.id)
-        forms = set(self._forms(item)) if item.kind in NAMED_KINDS and not item.forgotten else set()
-        self._forms_of[item.id] = forms
+        named = item.kind in NAMED_KINDS and not item.forgotten
+        self._forms_of[item.id] = forms = tuple(dict.fromkeys(self._forms(item))) if named else ()
         for form in forms:
-            self._by_form.setdefault(form, set()).add(item.id)
-            if SHORTEST_SLIP <= len(form) <= LONGEST_SLIP:
-                for less in _with_one_less(form):
-                    self._by_slip.setdefault(less, set()).add(form)
+            if form not in self._by_form:
+                for less in _slips_of(form):
+                    self._by_slip[less] = (*self._by_slip.get(less, ()), form)
+            self._by_form[form] = (*self._by_form.get(form, ()), item.id)
 
     def remove(self, item: str) -> None:
         """Take an item's names out again."""
         for form in self._forms_of.pop(item, ()):
-            owners = self._by_form[form]
-            owners.discard(item)
-            if not owners:
-                del self._by_form[form]
-                for less in _with_one_less(form) if len(form) <= LONGEST_SLIP else ():
-                    self._by_slip.get(less, set()).discard(form)
+            _take_out(self._by_form, form, item)
+            if form not in self._by_form:
+                for less in _slips_of(form):
+                    _take_out(self._by_slip, less, form)
 
     @staticmethod
     def _forms(item: Item) -> Iterator[str]:

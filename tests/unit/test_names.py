@@ -96,6 +96,15 @@ def test_an_item_named_anew_is_not_found_under_its_old_name() -> None:
     assert named("is egret up", table) == ["heron"]
 
 
+def test_a_name_with_a_double_letter_is_taken_out_again() -> None:
+    table = index(kettle="kettle")
+    table.remove("kettle")
+
+    assert named("is the ketle on", table) == []
+    table.add(Item(id="kettle", kind="tool", name="kettle", recorded_at=1))
+    assert named("is the ketle on", table) == ["kettle"]
+
+
 def test_a_newer_table_replaces_what_an_older_one_says_of_an_item() -> None:
     newer, older = index(heron="egret"), index(heron="heron", stile="turnstile")
     spans = named_in("heron and turnstile", [newer, older], lambda _item: True, ORDINARY.__contains__)
