@@ -56,6 +56,11 @@ def address(item: Item, anchor: str = "") -> str:
     return f"{base.partition('#')[0]}#{anchor}" if anchor else base
 
 
+def gist(item: Item, anchor: str = "") -> str:
+    """What an item is for, or else the first sentence of what it says; of its part `anchor`, if given."""
+    return item.purpose or _first_sentence(item.description) or _first_sentence(_text(item, anchor))
+
+
 def render(item: Item, anchor: str, visible_keys: Sequence[UseKey] = (), replaces: str = "") -> str:
     """The line of one pointer.
 
@@ -65,10 +70,11 @@ def render(item: Item, anchor: str, visible_keys: Sequence[UseKey] = (), replace
         visible_keys: the item's use keys that the reader may see, for the words behind "For:"; none: left out.
         replaces: name of the older version the reader was shown before, if any.
     """
-    purpose = item.purpose or _first_sentence(item.description) or _first_sentence(_text(item, anchor))
+    purpose = clean(gist(item, anchor), _PURPOSE)
     need = next((k.phrase for k in visible_keys if not k.negative), "")
-    name = clean(item.name, _NAME) or clean(item.id, _NAME)
-    pieces = [f"[{item.kind}] {name}" + (f": {clean(purpose, _PURPOSE)}" if purpose else "")]
+    # An id says nothing to a reader, and stands behind "Open:" as it is.
+    name = clean(item.name, _NAME) or ("" if purpose else clean(item.id, _NAME))
+    pieces = [f"[{item.kind}] {': '.join(filter(None, (name, purpose)))}"]
     if need:
         pieces.append(f"For: {clean(need, _NEED)}")
     if replaces:

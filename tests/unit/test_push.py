@@ -188,6 +188,14 @@ def test_a_name_of_markup_alone_gives_way_to_the_id() -> None:
     assert pointers.render(Item(id="skill:lark", kind="skill", name="[***]"), "").startswith("[skill] skill:lark")
 
 
+def test_what_has_no_name_is_told_by_what_it_says() -> None:
+    world = World()
+    world.happens(ev.NoteRecorded(item="note:01a22d87", text="The chart room key hangs behind the desk. Ask Ada."))
+
+    line = pushed(world, "where is the chart room key").block.splitlines()[1]
+    assert line == "[note] The chart room key hangs behind the desk. Open: note:01a22d87"
+
+
 def test_a_line_too_long_for_any_block_keeps_nothing_else_away() -> None:
     world = World()
     world.happens(skill("lark", "Feeds paper"), skill("heron", "Watches the bench"))
