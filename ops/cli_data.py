@@ -19,24 +19,43 @@ if TYPE_CHECKING:
 
 @click.command("import")
 @root_options
-@click.argument("what", type=click.Choice(["skills", "notes"]))
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("what", type=click.Choice(["skills", "notes", "events"]))
+@click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
 @option("--dry-run", is_flag=True, help="Only say what would change.")
 @pass_invocation
-def import_(invocation: Invocation, what: Literal["skills", "notes"], path: Path, dry_run: bool) -> None:
-    """Put in a folder of skills or of notes.
+def import_(invocation: Invocation, what: Literal["skills", "notes", "events"], path: Path, dry_run: bool) -> None:
+    """Put in a folder of skills or notes, or exported events.
 
     skills: every SKILL.md below PATH. notes: every Markdown file below PATH, cut by section; AGENTS.md, CLAUDE.md and
     MEMORY.md are notes too. Do it again after changes: only what changed is written, and what vanished is closed.
+    events: a file that `export events` wrote (`-`: standard input); an event that is there already is not stored twice.
     """
     from . import logs  # noqa: PLC0415
     from .importing import import_folder  # noqa: PLC0415
     from .local import log_at_hand  # noqa: PLC0415
 
     logs.configure("error")
+    if what == "events":
+        _import_events(invocation, path, dry_run=dry_run)
+        return
     with log_at_hand(invocation.settings) as log, invocation.output.bars() as bars:
         report = import_folder(log, what, path, on_progress=bars, dry_run=dry_run)
     invocation.output.message(report, _imported(report))
+
+
+def _import_events(invocation: Invocation, path: Path, *, dry_run: bool) -> None:
+    from .exporting import import_events  # noqa: PLC0415
+    from .local import log_at_hand  # noqa: PLC0415
+
+    with log_at_hand(invocation.settings) as log:
+        report = import_events(log, str(path), dry_run=dry_run)
+    word = "Would import" if dry_run else "Imported"
+    known = f", {report.duplicate:,} were there already" if report.duplicate else ""
+    lines = [f"{word} {count(report.new, 'event')}{known}"]
+    if report.unreadable:
+        lines.append(click.style(f"Not read: {count(report.unreadable, 'line')}:", fg="yellow"))
+        lines += table([(f"line {one.line}", one_line(one.reason)) for one in report.lines[:SKIPS_SHOWN]], indent="  ")
+    invocation.output.message(report, lines)
 
 
 SKIPS_SHOWN = 20
@@ -101,24 +120,41 @@ def _built(facts: dict[str, Any]) -> str:
 @root_options
 @click.argument("text")
 @option("--name", default="", metavar="NAME", help="What it is called.")
-@option("--kind", type=click.Choice(get_args(AssetKind)), help="What it is; a note when not given.")
+@option("--kind", type=click.Choice(["note", *get_args(AssetKind)]), default="note", help="What it is, if not a note.")
 @option("--item", default="", metavar="ID", help="Its id: recording the id again replaces it.")
-@option("--purpose", default="", metavar="LINE", help="One line: what it is for.")
-@option("--alias", multiple=True, metavar="NAME", help="Another name for it; may be given again.")
+@option("--purpose", default="", metavar="LINE", help="One line: what it is for. Not for a note.")
+@option("--alias", multiple=True, metavar="NAME", help="Another name for it; may be given again. Not for a note.")
 @option("--use-when", multiple=True, metavar="PHRASE", help="A situation in which it helps; may be given again.")
 @option("--request", default="", metavar="TEXT", help="What you had asked for when this came up.")
 @option("--address", default="", metavar="ADDRESS", help="Where the thing itself is: a path, a URL, a host.")
 @option("--supersedes", metavar="ID", help="The item that it replaces.")
 @option("--audience", multiple=True, default=("owner",), metavar="SCOPE", help="Who may see it; may be given again.")
 @pass_invocation
-def remember(invocation: Invocation, /, text: str, alias: tuple[str, ...], **fields: Any) -> None:
+def remember(
+    invocation: Invocation,
+    /,
+    text: str,
+    kind: AssetKind | Literal["note"],
+    alias: tuple[str, ...],
+    purpose: str,
+    **fields: Any,
+) -> None:
     """Keep something that you have.
 
     TEXT is the note, or what the thing is; `-` reads it from standard input. The very next push knows it.
     """
     if text == "-":
         text = sys.stdin.read()
-    answer = invocation.client().remember(text, aliases=alias, **fields)
+    if kind == "note":
+        if alias or purpose:
+            raise click.UsageError(
+                "A note has no alias and no purpose. Say what else it is with --kind, or leave them out."
+            )
+        if not text.strip():
+            raise click.UsageError("The note is empty. Say what to remember.")
+    answer = invocation.client().remember(
+        text, kind=None if kind == "note" else kind, aliases=alias, purpose=purpose, **fields
+    )
     invocation.output.message(answer, _written("Remembered", answer))
 
 

@@ -67,6 +67,21 @@ def test_up_tells_what_runs_where_with_nothing_beside_a_place_that_is_copied() -
     assert "only now" in advice
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [(["  "], "empty"), (["-"], "empty"), (["x", "--alias", "y"], "--kind"), (["x", "--purpose", "y"], "--kind")],
+    ids=["blank", "no input", "alias", "purpose"],
+)
+def test_a_note_that_would_lose_what_was_said_is_refused(typed: list[str], said: str, home: Path) -> None:
+    refused = run("remember", "--home", home, *typed)
+    assert refused.exit_code == 2
+    assert said in refused.stderr
+
+
+def test_a_note_may_be_called_one(home: Path) -> None:
+    assert "instant-recall up" in run("remember", "x", "--kind", "note", "--home", home).stderr
+
+
 def test_nothing_to_stop_is_no_failure(home: Path) -> None:
     said = run("down", "--home", home)
     assert (said.exit_code, said.stdout) == (0, f"Nothing was running for {home}.\n")
