@@ -44,10 +44,16 @@ class Settings:
     """Folder of a model2vec model, or `hub:NAME` to fetch one on purpose; empty: the bundled model."""
     queue_url: str = ""
     """An external server for the background jobs, which cannot be kept in a cluster; empty: the one with the log."""
+    rebuild_after: int = 5_000
+    """Items that readers may keep in memory beside the snapshot; past it the reactor has a new one built."""
+    older_than: int = 30
+    """Days that events stay in the server; then they are archived, behind the nightly snapshot."""
+    keep_bytes: int = 256 << 20
+    """Bytes of the server's memory for events and their text; past it the oldest are archived, whatever their age."""
 
     @classmethod
     def from_env(cls, home: str | Path | None = None, env: Mapping[str, str] = os.environ) -> Settings:
-        """Read INSTANT_RECALL_HOME (over which `home` wins), _OWNER, _ENCODER and _QUEUE_URL, and REDIS_URL.
+        """Read INSTANT_RECALL_HOME (over which `home` wins), a variable like it for every other field, and REDIS_URL.
 
         Raises:
             RecallError: a variable has a value that cannot be used; the message names the variable.
@@ -65,6 +71,9 @@ class Settings:
             queue_url=env.get("INSTANT_RECALL_QUEUE_URL", ""),
             owner=owner,
             encoder=env.get("INSTANT_RECALL_ENCODER", ""),
+            rebuild_after=_count("INSTANT_RECALL_REBUILD_AFTER", env, cls.rebuild_after),
+            older_than=_count("INSTANT_RECALL_OLDER_THAN", env, cls.older_than),
+            keep_bytes=_count("INSTANT_RECALL_KEEP_BYTES", env, cls.keep_bytes),
         )
 
     @property
@@ -110,6 +119,13 @@ class Settings:
                 f"The socket path {short} is over {SOCKET_PATH_LIMIT} bytes. Set XDG_RUNTIME_DIR to a shorter folder."
             )
         return short
+
+
+def _count(name: str, env: Mapping[str, str], default: int) -> int:
+    text = env.get(name, "") or str(default)
+    if not (text.isascii() and text.isdigit() and len(text) <= 15 and int(text) > 0):
+        raise RecallError(f"{name} is {text!r:.40}, which is no whole number of 1 or more. Set one, or none.")
+    return int(text)
 
 
 def private_dir(path: Path) -> Path:

@@ -13,8 +13,10 @@ import click
 
 from .. import __version__
 from ..events.errors import RecallError
+from .cli_archiving import archive
 from .cli_asking import open_, push, search
 from .cli_data import correct, import_, remember, snapshot
+from .cli_keeping import backup, doctor, export, restore
 from .cli_measure import bench, demo, eval_
 from .cli_options import Invocation, root_options
 from .cli_rebuilding import replay, snapshots
@@ -52,7 +54,7 @@ for _command in (
     *(demo, up, down, status),
     *(import_, remember, correct),
     *(push, search, open_),
-    *(snapshot, snapshots, replay),
+    *(snapshot, snapshots, replay, archive),
     *(bench, eval_),
 ):
     main.add_command(_command)

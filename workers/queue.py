@@ -1,4 +1,4 @@
-"""The queue of background jobs, the worker that empties it, and how a snapshot is asked for.
+"""The queue of background jobs, the worker that empties it, and how jobs are asked for.
 
 One queue for each owner, one queue for each worker: from several queues rq takes a job with a plain pop, and a worker
 that dies right there loses it. Jobs are JSON and not pickle: a person can read them, and so can the next version.
@@ -27,6 +27,8 @@ from ..events.settings import Settings
 log = structlog.get_logger()
 
 BUILD_SNAPSHOT = "instant_recall.workers.jobs.build_snapshot"
+ERASE = "instant_recall.workers.erasing.erase"
+ARCHIVE = "instant_recall.workers.archiving.archive_log"
 JOB_TIMEOUT_S = 1_800
 """Far more than a rebuild takes. A job whose worker was killed is taken up again about this long after."""
 RESULT_TTL_S = 2 * 86_400
@@ -59,25 +61,50 @@ def enqueue_snapshot(settings: Settings, *, full: bool = False, job_id: str | No
         LogUnavailable: the server cannot be reached.
     """
     wanted = job_id or f"snapshot-{tag(settings)}-{secrets.token_hex(8)}"
+    # The server's address is left out: the worker that runs this has it, and it may hold a password.
+    _enqueue(settings, BUILD_SNAPSHOT, (str(settings.home), None, settings.owner, settings.encoder, full), wanted)
+    return wanted
+
+
+def enqueue_erasure(settings: Settings, item: str, *, job_id: str) -> None:
+    """Ask for a forgotten item's bytes to be erased; once for each job id, as with `enqueue_snapshot`.
+
+    Raises:
+        LogUnavailable: the server cannot be reached.
+    """
+    _enqueue(settings, ERASE, (str(settings.home), item, None, settings.owner, settings.encoder), job_id)
+
+
+def enqueue_archive(settings: Settings, *, job_id: str) -> None:
+    """Ask for the older part of the log to be archived; once for each job id, as with `enqueue_snapshot`.
+
+    Raises:
+        LogUnavailable: the server cannot be reached.
+    """
+    _enqueue(
+        settings, ARCHIVE, (str(settings.home), None, settings.owner, settings.older_than, settings.keep_bytes), job_id
+    )
+
+
+def _enqueue(settings: Settings, function: str, arguments: tuple[object, ...], job_id: str) -> None:
+    kind = function.rpartition(".")[2]
     with closing(connect_queue(settings)) as connection, driver_errors(connection):
         try:
             queue(connection, settings.owner).enqueue(
-                BUILD_SNAPSHOT,
-                # The server's address is left out: the worker that runs this has it, and it may hold a password.
-                args=(str(settings.home), None, settings.owner, settings.encoder, full),
-                job_id=wanted,
+                function,
+                args=arguments,
+                job_id=job_id,
                 unique=True,
                 job_timeout=JOB_TIMEOUT_S,
                 result_ttl=RESULT_TTL_S,
                 failure_ttl=FAILURE_TTL_S,
                 retry=JobRetry(max=2),
-                description="snapshot",
+                description=kind,
             )
         except DuplicateJobError:
-            log.info("snapshot.already_asked_for", job=wanted)
+            log.info("job.already_asked_for", kind=kind, job=job_id)
         else:
-            log.info("snapshot.asked_for", job=wanted)
-    return wanted
+            log.info("job.asked_for", kind=kind, job=job_id)
 
 
 def run_worker(settings: Settings) -> None:

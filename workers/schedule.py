@@ -1,4 +1,4 @@
-"""When jobs are asked for: the nightly snapshot, and one at the start when last night's was missed."""
+"""When jobs are asked for: the nightly snapshot and archive, and a snapshot at the start when one was missed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..events.redis_log import RedisEventLog, driver_errors
 from ..events.settings import Settings, private_dir
 from ..events.types import Millis
 from ..projections.snapshot_store import SnapshotStore
-from .queue import OUTLIVE_A_RESTART, enqueue_snapshot, queue, tag
+from .queue import OUTLIVE_A_RESTART, enqueue_archive, enqueue_snapshot, queue, tag
 
 log = structlog.get_logger()
 
@@ -48,6 +48,8 @@ class _Cron(CronScheduler):
 def run_cron(settings: Settings, *, nightly: str = NIGHTLY, clock: Callable[[], Millis] = now_ms) -> None:
     """Ask for a snapshot every night, and at once when a night was missed, until SIGTERM or SIGINT; main thread only.
 
+    The older part of the log is archived right behind the snapshot: one worker takes its jobs in order.
+
     Raises:
         AlreadyRunning: another one runs for this data folder.
         LogUnavailable: the server cannot be reached, or went away; start it again then (what it missed is caught up).
@@ -55,6 +57,7 @@ def run_cron(settings: Settings, *, nightly: str = NIGHTLY, clock: Callable[[], 
 
     def ask() -> None:
         enqueue_snapshot(settings, job_id=nightly_id(settings, clock()))
+        enqueue_archive(settings, job_id=nightly_id(settings, clock(), "archive"))
 
     with _sole_cron(settings), closing(connect_queue(settings)) as connection, driver_errors(connection):
         catch_up(settings, clock())
@@ -82,9 +85,9 @@ def catch_up(settings: Settings, now: Millis) -> str | None:
     return enqueue_snapshot(settings, job_id=f"{nightly_id(settings, now)}-missed-{at:%H}")
 
 
-def nightly_id(settings: Settings, now: Millis) -> str:
-    """`snapshot-2026-11-30-<tag>`: one job a day for each owner and data folder, whoever asks."""
-    return f"snapshot-{datetime.fromtimestamp(now / 1_000, UTC):%Y-%m-%d}-{tag(settings)}"
+def nightly_id(settings: Settings, now: Millis, kind: str = "snapshot") -> str:
+    """`snapshot-2026-11-30-<tag>`: one job of a kind a day for each owner and data folder, whoever asks."""
+    return f"{kind}-{datetime.fromtimestamp(now / 1_000, UTC):%Y-%m-%d}-{tag(settings)}"
 
 
 @contextmanager
