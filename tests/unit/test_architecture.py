@@ -17,7 +17,10 @@ MAY_IMPORT = {
     "ops": {"events", "projections", "workers", "api"},
 }
 ONLY_IN = {
-    "redis": ("events/redis_log.py", "events/connect.py", "events/scripts.py", "workers/", "ops/"),
+    "redis": (
+        *("events/redis_log.py", "events/connect.py", "events/scripts.py", "events/subscription.py"),
+        *("workers/", "ops/"),
+    ),
     "rq": ("workers/", "ops/"),
     "model2vec": ("projections/encoder.py",),
     "usearch": ("projections/",),
