@@ -1,4 +1,4 @@
-"""From a caller's arguments to a request that can be sent: checked, complete, with event ids. No heavy imports."""
+"""From a caller's arguments to a request that can be sent, and from a refusal back to an error. No heavy imports."""
 
 from __future__ import annotations
 
@@ -8,12 +8,31 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..events.envelope import EventDraft, new_event_id
-from ..events.errors import InvalidEvent
+from ..events.errors import (
+    CorruptArchive,
+    InvalidEvent,
+    LogFull,
+    LogGap,
+    LogUnavailable,
+    NotFound,
+    RecallError,
+    Refused,
+)
 from ..events.types import Event
-from .messages import PublishEvent, Request
+from .messages import ErrorResponse, PublishEvent, Request
 from .transport import MAX_REQUEST_BYTES
 
 Asked = TypeVar("Asked", bound=Request)
+
+_ERRORS: dict[str, type[RecallError]] = {
+    "not_found": NotFound,
+    "refused": Refused,
+    "invalid": InvalidEvent,
+    "unavailable": LogUnavailable,
+    "full": LogFull,
+    "gone": LogGap,
+    "damaged": CorruptArchive,
+}
 
 
 def checked(cls: type[Asked], **fields: Any) -> Asked:
@@ -56,3 +75,8 @@ def encoded(asked: Request) -> bytes:
             f"The request is {len(body)} bytes, over the limit of {MAX_REQUEST_BYTES}. Nothing was sent; split it."
         )
     return body
+
+
+def error_of(failed: ErrorResponse) -> RecallError:
+    """The error that the server raised, as near as its code tells."""
+    return _ERRORS.get(failed.error, RecallError)(failed.message)

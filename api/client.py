@@ -8,14 +8,16 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
+from urllib.parse import urlencode
 
 import msgspec
 
 from ..events.envelope import OWNER_ONLY, Actor, EventDraft, Source, new_event_id
-from ..events.errors import InvalidEvent, LogFull, LogUnavailable, NotFound, NotRunning, RecallError, Refused
+from ..events.errors import LogUnavailable, NotRunning, RecallError, Refused
+from ..events.moment import AsOf, moment_text
 from ..events.settings import Settings
 from ..events.types import AssetKind, Event, ItemHelped, ItemOpened, Millis, PointerRejected
-from .asking import checked, encoded, publishable, texts
+from .asking import checked, encoded, error_of, publishable, texts
 from .messages import (
     CorrectRequest,
     ErrorResponse,
@@ -49,14 +51,6 @@ Answer = TypeVar("Answer", bound=Message)
 
 MAX_PUSH_BYTES = 1024 * 1024
 """A push holds five pointers; a longer answer would take up the turn that it should help."""
-
-_ERRORS: dict[str, type[RecallError]] = {
-    "not_found": NotFound,
-    "refused": Refused,
-    "invalid": InvalidEvent,
-    "unavailable": LogUnavailable,
-    "full": LogFull,
-}
 
 
 class Client:
@@ -114,19 +108,20 @@ class Client:
         min_position: str = "",
         reader: str | None = None,
         deadline_ms: float | None = None,
+        as_of: AsOf = "",
     ) -> PushResponse:
         """Pointers to what the owner has for this request; put `block` next to the owner's message.
 
         Never raises, and takes at most the deadline (and a few milliseconds of scheduling): when anything fails the
-        answer is an empty push whose `reason` is `deadline`, `unreachable`, `refused` or `error`.
+        answer is an empty push whose `reason` is `deadline`, `unreachable`, `refused` or `error`. With `as_of` it is
+        what would have been pushed at that past moment; that may take `timeout_s`, unless `deadline_ms` is given here.
         """
         try:
-            deadline = Deadline.after((self.deadline_ms if deadline_ms is None else deadline_ms) / 1000)
+            deadline = Deadline.after(self._push_limit_s(deadline_ms, as_of))
             asked = checked(
                 PushRequest,
                 request=request,
-                reader=self.reader if reader is None else reader,
-                session=self.session if session is None else session,
+                **self._asker(reader, session, as_of),
                 turn=turn,
                 project=project,
                 recent=texts(recent),
@@ -152,6 +147,7 @@ class Client:
         session: str | None = None,
         reader: str | None = None,
         min_position: str = "",
+        as_of: AsOf = "",
     ) -> SearchResponse:
         """Everything that may fit, best first, without the push's bar and caps."""
         asked = checked(
@@ -160,24 +156,32 @@ class Client:
             limit=limit,
             kinds=texts(kinds),
             min_position=min_position,
-            **self._asker(reader, session),
+            **self._asker(reader, session, as_of),
         )
         return self._ask("/v1/search", asked, SearchResponse)
 
     def open(
-        self, address: str, *, session: str | None = None, reader: str | None = None, min_position: str = ""
+        self,
+        address: str,
+        *,
+        session: str | None = None,
+        reader: str | None = None,
+        min_position: str = "",
+        as_of: AsOf = "",
     ) -> OpenResponse:
         """The exact text behind an address or an item's id.
 
         Raises:
             NotFound: there is no such thing, or the reader may not see it.
         """
-        asked = checked(OpenRequest, address=address, min_position=min_position, **self._asker(reader, session))
+        asked = checked(OpenRequest, address=address, min_position=min_position, **self._asker(reader, session, as_of))
         return self._ask("/v1/open", asked, OpenResponse)
 
-    def status(self) -> StatusResponse:
-        """How things stand."""
-        return self._ask("/v1/status", None, StatusResponse)
+    def status(self, *, reader: str | None = None, as_of: AsOf = "") -> StatusResponse:
+        """How things stand, or stood."""
+        asker = self._asker(reader, "", as_of)
+        query = "?" + urlencode({name: asker[name] for name in ("reader", "as_of")}) if as_of else ""
+        return self._ask("/v1/status" + query, None, StatusResponse)
 
     def publish(
         self,
@@ -279,11 +283,17 @@ class Client:
         """Close this thread's connection; those of other threads close when the threads end."""
         self._connection().close()
 
-    def _asker(self, reader: str | None, session: str | None) -> dict[str, str]:
+    def _asker(self, reader: str | None, session: str | None, as_of: AsOf) -> dict[str, str]:
         return {
             "reader": self.reader if reader is None else reader,
             "session": self.session if session is None else session,
+            "as_of": moment_text(as_of) if as_of else "",
         }
+
+    def _push_limit_s(self, deadline_ms: float | None, as_of: AsOf) -> float:
+        if deadline_ms is None and as_of:
+            return self.timeout_s
+        return (self.deadline_ms if deadline_ms is None else deadline_ms) / 1000
 
     def _connection(self) -> Connection:
         """This thread's own; a child process starts afresh, for the inherited one belongs to its parent."""
@@ -345,7 +355,7 @@ class Client:
                 f"{self.endpoint} gave an answer (HTTP {status}) that is not one of Instant Recall's. "
                 "See which program listens there, and that its version fits this one."
             ) from exc
-        raise _ERRORS.get(failed.error, RecallError)(failed.message)
+        raise error_of(failed)
 
 
 def _twin(method: Callable[Concatenate[Client, P], R]) -> Callable[Concatenate[AsyncClient, P], Awaitable[R]]:
@@ -370,7 +380,7 @@ class AsyncClient:
         import asyncio  # noqa: PLC0415 - as above
 
         try:
-            limit = (self.sync.deadline_ms if deadline_ms is None else deadline_ms) / 1000
+            limit = self.sync._push_limit_s(deadline_ms, options.get("as_of", ""))
             asking = asyncio.to_thread(self.sync.push, request, deadline_ms=deadline_ms, **options)
             return await asyncio.wait_for(asking, limit + 0.02)
         except TimeoutError:

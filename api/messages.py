@@ -33,6 +33,10 @@ class PushRequest(Request, frozen=True, kw_only=True):
     """Ids of items the harness knows to be in front of the model already."""
     min_position: str = ""
     """A position a writer got back: the answer takes at least everything up to it into account."""
+    as_of: str = ""
+    """A past moment, `ms-seq` or an ISO 8601 time with its zone: what would have been answered then, without what was
+    forgotten since. Only for the owner; it takes no `already_shown` or `min_position`, and looks at no session. Empty:
+    the present."""
 
 
 class Pointer(Message, frozen=True, kw_only=True):
@@ -68,6 +72,8 @@ class PushResponse(Message, frozen=True, kw_only=True):
     """The log could not be read to its tail in time; the answer is right as of `position`."""
     took_ms: float = 0.0
     """Time inside the server, milliseconds."""
+    as_of: str = ""
+    """The time for which this was answered, when that was the past."""
 
 
 class SearchRequest(Request, frozen=True, kw_only=True):
@@ -80,6 +86,8 @@ class SearchRequest(Request, frozen=True, kw_only=True):
     kinds: tuple[str, ...] = ()
     """Only these kinds; empty: all."""
     min_position: str = ""
+    as_of: str = ""
+    """As in PushRequest."""
 
 
 class Found(Message, frozen=True, kw_only=True):
@@ -102,6 +110,8 @@ class SearchResponse(Message, frozen=True, kw_only=True):
     generation: int = 0
     stale: bool = False
     took_ms: float = 0.0
+    as_of: str = ""
+    """The time for which this was answered, when that was the past."""
 
 
 class OpenRequest(Request, frozen=True, kw_only=True):
@@ -111,6 +121,8 @@ class OpenRequest(Request, frozen=True, kw_only=True):
     reader: str = "owner"
     session: str = ""
     min_position: str = ""
+    as_of: str = ""
+    """As in PushRequest."""
 
 
 class OpenResponse(Message, frozen=True, kw_only=True):
@@ -127,6 +139,8 @@ class OpenResponse(Message, frozen=True, kw_only=True):
     source_uri: str = ""
     valid_until: Millis | None = None
     replaced_by: str | None = None
+    as_of: str = ""
+    """The time for which this was answered, when that was the past."""
 
 
 class PublishEvent(Request, frozen=True, kw_only=True):
@@ -205,6 +219,15 @@ class WriteResponse(Message, frozen=True, kw_only=True):
     duplicate: bool = False
 
 
+class StatusRequest(Request, frozen=True, kw_only=True):
+    """How things stand, or stood."""
+
+    reader: str = "owner"
+    """Who asks about a past moment; the present is told to anybody."""
+    as_of: str = ""
+    """As in PushRequest."""
+
+
 class StatusResponse(Message, frozen=True, kw_only=True):
     """How things stand, for the owner."""
 
@@ -225,11 +248,13 @@ class StatusResponse(Message, frozen=True, kw_only=True):
     encoder: str
     server: str
     """What keeps the log: `embedded`, `external` or `memory`."""
+    as_of: str = ""
+    """The time for which this was answered, when that was the past."""
 
 
 class ErrorResponse(Message, frozen=True, kw_only=True):
     """What went wrong and what to do, in one sentence each."""
 
     error: str
-    """A stable code: `not_found`, `refused`, `invalid`, `unavailable`, `full`, `internal`."""
+    """A stable code: `not_found`, `refused`, `invalid`, `unavailable`, `full`, `gone`, `damaged`, `internal`."""
     message: str

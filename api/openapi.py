@@ -22,6 +22,7 @@ from .messages import (
     Request,
     SearchRequest,
     SearchResponse,
+    StatusRequest,
     StatusResponse,
     WriteResponse,
 )
@@ -34,10 +35,12 @@ class Operation(NamedTuple):
     """The service's method of this name answers it."""
     path: str
     asked: type[Request] | None
-    """None: a GET without a body."""
+    """The body of a POST; None: a GET, which has none."""
     answer: type[Message]
     writes: bool
     summary: str
+    query: type[Request] | None = None
+    """What a GET takes as parameters in its address."""
 
     @property
     def verb(self) -> str:
@@ -52,15 +55,16 @@ OPERATIONS = (
     Operation("publish", "/v1/publish", PublishRequest, PublishResponse, True, "Store events, all or none."),
     Operation("remember", "/v1/remember", RememberRequest, WriteResponse, True, "Keep something the owner has."),
     Operation("correct", "/v1/correct", CorrectRequest, WriteResponse, True, "Say which item a request missed."),
-    Operation("status", "/v1/status", None, StatusResponse, False, "How things stand."),
+    Operation("status", "/v1/status", None, StatusResponse, False, "How things stand, or stood.", StatusRequest),
 )
 
 _FAILURES = {
     "400": "The request is not as described; `message` names the field. Nothing was stored.",
     "401": "Over TCP: the token is missing or wrong.",
-    "403": "The reader is not known, or the Host header names another machine.",
+    "403": "The reader is not known or may not ask about the past, or the Host header names another machine.",
     "404": "There is no such thing, or this reader may not see it.",
     "405": "The route takes another method.",
+    "410": "The log does not go back that far any more: events are neither in it nor in its archive.",
     "413": "The body is over 8 MiB. Nothing was stored.",
     "500": "Something failed inside; `message` has an id to look for in the logs.",
     "503": "The log cannot be reached. A write may or may not be stored; repeating it with the same event ids is safe.",
@@ -81,11 +85,19 @@ def _described(operation: Operation, refs: dict[type, dict[str, Any]]) -> dict[s
     found: dict[str, Any] = {"operationId": operation.name, "summary": operation.summary}
     if operation.asked is not None:
         found["requestBody"] = {"required": True, "content": _content(refs[operation.asked])}
+    if operation.query is not None:
+        found["parameters"] = _parameters(operation.query)
     found["responses"] = {
         "200": {"description": operation.summary, "content": _content(refs[operation.answer])},
         **{status: {"$ref": f"#/components/responses/{status}"} for status in _FAILURES},
     }
     return found
+
+
+def _parameters(query: type[Request]) -> list[dict[str, Any]]:
+    _, described = msgspec.json.schema_components([query])
+    fields = described[query.__name__]["properties"]
+    return [{"name": name, "in": "query", "schema": schema} for name, schema in fields.items()]
 
 
 def _plain(name: str, summary: str) -> dict[str, Any]:

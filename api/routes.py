@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 import traceback
@@ -22,8 +23,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..events.envelope import new_event_id
 from ..events.errors import (
+    CorruptArchive,
     InvalidEvent,
     LogFull,
+    LogGap,
     LogUnavailable,
     NotFound,
     NotRunning,
@@ -32,6 +35,7 @@ from ..events.errors import (
 )
 from .auth import token_fits
 from .messages import ErrorResponse, PublishResponse, PushResponse, SearchResponse, WriteResponse
+from .messages import Request as Question
 from .openapi import OPERATIONS, Operation, document
 from .transport import MAX_REQUEST_BYTES
 
@@ -51,6 +55,8 @@ _FAILURES: tuple[tuple[type[Exception], int, str], ...] = (
     (Refused, 403, "refused"),
     (InvalidEvent, 400, "invalid"),
     (LogFull, 507, "full"),
+    (LogGap, 410, "gone"),
+    (CorruptArchive, 500, "damaged"),
     (LogUnavailable, 503, "unavailable"),
     (NotRunning, 503, "unavailable"),
 )
@@ -58,7 +64,8 @@ _FAILURES: tuple[tuple[type[Exception], int, str], ...] = (
 
 def create_app(service: Service) -> Starlette:
     """The API over a service, as an ASGI app. Over TCP it lets nobody in before `serve` has given it a token's hash."""
-    routes = [Route(each.path, _endpoint(each, service), methods=[each.verb]) for each in OPERATIONS]
+    past = asyncio.Lock()
+    routes = [Route(each.path, _endpoint(each, service, past), methods=[each.verb]) for each in OPERATIONS]
     routes += [Route("/healthz", _healthz, methods=["GET"]), Route("/openapi.json", _openapi, methods=["GET"])]
     app = Starlette(routes=routes, middleware=[Middleware(Guard)], exception_handlers={HTTPException: _no_such_route})
     app.router.redirect_slashes = False
@@ -67,16 +74,28 @@ def create_app(service: Service) -> Starlette:
     return app
 
 
-def _endpoint(operation: Operation, service: Service) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(operation: Operation, service: Service, past: asyncio.Lock) -> Callable[[Request], Awaitable[Response]]:
     method: Callable[..., Any] = getattr(service, operation.name)
     decoder = None if operation.asked is None else msgspec.json.Decoder(operation.asked)
 
+    async def asked_for(request: Request) -> tuple[Any, ...]:
+        if decoder is not None:
+            return (_decoded(decoder, await _body(request)),)
+        return () if operation.query is None else (_converted(operation.query, request),)
+
     async def endpoint(request: Request) -> Response:
         try:
-            asked = () if decoder is None else (_decoded(decoder, await _body(request)),)
+            asked = await asked_for(request)
             # Reads take a few milliseconds and share one searcher, so they run here, one after the other. A write
-            # waits for the disk, so it must not hold them up.
-            answer = await run_in_threadpool(method, *asked) if operation.writes else method(*asked)
+            # waits for the disk, so it must not hold them up. Nor must a look into the past, which may take seconds;
+            # such looks wait here for one another, where they keep no thread from the writes.
+            if operation.writes:
+                answer = await run_in_threadpool(method, *asked)
+            elif any(getattr(each, "as_of", "") for each in asked):
+                async with past:
+                    answer = await run_in_threadpool(method, *asked)
+            else:
+                answer = method(*asked)
             content = msgspec.json.encode(answer)
         except ClientDisconnect:
             return Response(status_code=499)
@@ -106,6 +125,13 @@ def _decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
         return decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
         raise InvalidEvent(f"The body is not as the route wants it: {str(exc)[:300]}. See GET /openapi.json.") from exc
+
+
+def _converted(query: type[Question], request: Request) -> Question:
+    try:
+        return msgspec.convert(dict(request.query_params), query)
+    except msgspec.ValidationError as exc:
+        raise InvalidEvent(f"The query is not as the route wants it: {str(exc)[:300]}. See GET /openapi.json.") from exc
 
 
 def _counts(answer: Any) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from .. import __version__
@@ -11,6 +12,7 @@ from ..events.codec import event_from
 from ..events.envelope import EventDraft, draft, new_event_id, now_ms
 from ..events.errors import NotFound, RecallError
 from ..events.log import EventLog
+from ..events.moment import time_text
 from ..events.position import Position
 from ..events.types import (
     AssetRecorded,
@@ -19,26 +21,24 @@ from ..events.types import (
     Millis,
     NoteRecorded,
     OwnershipCorrected,
-    PushServed,
     SearchServed,
 )
 from ..projections.eligibility import OWNER_NAME, eligible
 from ..projections.encoder import Encoder
 from ..projections.items import Item
 from ..projections.overlay import Overlay
-from ..projections.pointers import address
-from ..projections.push import Push, compose
-from ..projections.ranker import Ranked, rank
+from ..projections.push import compose
+from ..projections.ranker import rank
 from ..projections.searcher import Evidence, Searcher
 from ..projections.slugs import slug
 from ..projections.snapshot_store import SnapshotStore
+from . import answers
 from .follower import Follower
+from .history import History, Question, View, admitted
 from .messages import (
     CorrectRequest,
-    Found,
     OpenRequest,
     OpenResponse,
-    Pointer,
     Published,
     PublishRequest,
     PublishResponse,
@@ -47,6 +47,7 @@ from .messages import (
     RememberRequest,
     SearchRequest,
     SearchResponse,
+    StatusRequest,
     StatusResponse,
     WriteResponse,
 )
@@ -86,6 +87,7 @@ class Service:
         self._server = server
         self._record = record or (lambda access: self._log.append([access]) and None)
         self._follower = Follower(log, encoder, snapshots)
+        self._history = History(log, encoder, snapshots)
         self._started = time.monotonic()
         self._pushes = 0
 
@@ -94,30 +96,35 @@ class Service:
 
         Args:
             request: see PushRequest.
-            now: the moment to answer for; the present when it is None.
+            now: the moment to answer for; the present when it is None. The request's `as_of` wins over it.
             bar: least probability of a pointer, 0 to 1; the trained one when it is None. 0 shows the ranking.
+
+        Raises:
+            RecallError: the past that is asked about cannot be told; see History. So do `search`, `open` and `status`.
         """
         began = time.perf_counter()
-        at = self._clock() if now is None else now
-        with self._follower.at_tail(PUSH_BUDGET_S) as (overlay, complete):
+        request = admitted(request)
+        with self._view(request, PUSH_BUDGET_S, now) as view:
+            overlay = view.overlay
             position, generation = overlay.position, overlay.base.generation
             push = compose(
-                Searcher(overlay, self._encoder, overlay.state.reader(request.reader), at),
+                Searcher(overlay, self._encoder, overlay.state.reader(request.reader), view.now),
                 request.request,
                 shown=overlay.state.shown.get(request.session, {}) | dict.fromkeys(request.already_shown, ""),
                 bar=bar,
             )
         self._pushes += 1
-        self._record(draft(_access(request, push), occurred_at=at))
+        self._record(draft(answers.access(request, push), occurred_at=view.asked_at))
         return PushResponse(
-            pointers=tuple(_pointer(ranked, line) for ranked, line in push.pointers),
+            pointers=tuple(answers.pointer(ranked, line) for ranked, line in push.pointers),
             block=push.block,
             tokens=push.tokens,
             reason=push.reason,
             position=str(position),
             generation=generation,
-            stale=not complete or _behind(position, request.min_position),
+            stale=not view.complete or _behind(position, request.min_position),
             took_ms=_ms_since(began),
+            as_of=view.as_of,
         )
 
     def candidates(self, request: PushRequest, *, now: Millis | None = None) -> list[Evidence]:
@@ -130,10 +137,11 @@ class Service:
     def search(self, request: SearchRequest, *, now: Millis | None = None) -> SearchResponse:
         """Everything that may fit, best first, without the push's bar and caps."""
         began = time.perf_counter()
-        at = self._clock() if now is None else now
-        with self._follower.at_tail(READ_BUDGET_S) as (overlay, complete):
+        request = admitted(request)
+        with self._view(request, READ_BUDGET_S, now) as view:
+            overlay = view.overlay
             position, generation = overlay.position, overlay.base.generation
-            searcher = Searcher(overlay, self._encoder, overlay.state.reader(request.reader), at)
+            searcher = Searcher(overlay, self._encoder, overlay.state.reader(request.reader), view.now)
             ranked = rank(searcher.find(request.query))
         wanted = [r for r in ranked if not request.kinds or r.evidence.item.kind in request.kinds][: request.limit]
         served = SearchServed(
@@ -142,13 +150,14 @@ class Service:
             items=tuple(r.evidence.item.id for r in wanted),
             request=request.query,
         )
-        self._record(draft(served, occurred_at=at))
+        self._record(draft(served, occurred_at=view.asked_at))
         return SearchResponse(
-            found=tuple(map(_found, wanted)),
+            found=tuple(map(answers.found, wanted)),
             position=str(position),
             generation=generation,
-            stale=not complete or _behind(position, request.min_position),
+            stale=not view.complete or _behind(position, request.min_position),
             took_ms=_ms_since(began),
+            as_of=view.as_of,
         )
 
     def open(self, request: OpenRequest, *, now: Millis | None = None) -> OpenResponse:
@@ -157,15 +166,16 @@ class Service:
         Raises:
             NotFound: there is no such thing, or the reader may not see it; the two cannot be told apart.
         """
-        at = self._clock() if now is None else now
-        with self._follower.at_tail(READ_BUDGET_S) as (overlay, _):
-            searcher = Searcher(overlay, self._encoder, overlay.state.reader(request.reader), at)
+        request = admitted(request)
+        with self._view(request, READ_BUDGET_S, now) as view:
+            overlay = view.overlay
+            searcher = Searcher(overlay, self._encoder, overlay.state.reader(request.reader), view.now)
             item, anchor = _at(overlay, request.address)
             if item is None or not searcher.sees(item.id):
                 raise NotFound("There is nothing at this address. `instant-recall search` shows what there is.")
             text = exact_text(item, anchor)
         opened = ItemOpened(item=item.id, reader=request.reader, session=request.session, anchor=anchor)
-        self._record(draft(opened, occurred_at=at))
+        self._record(draft(opened, occurred_at=view.asked_at))
         return OpenResponse(
             item=item.id,
             kind=item.kind,
@@ -178,6 +188,7 @@ class Service:
             source_uri=item.source_uri,
             valid_until=item.valid_until,
             replaced_by=item.superseded_by,
+            as_of=view.as_of,
         )
 
     def publish(self, request: PublishRequest) -> PublishResponse:
@@ -255,16 +266,17 @@ class Service:
             draft(event, occurred_at=self._clock(), audience=item.audience, event_id=request.event_id or None), item.id
         )
 
-    def status(self) -> StatusResponse:
-        """How things stand, for the owner."""
-        with self._follower.at_tail(READ_BUDGET_S) as (overlay, _):
-            seen = eligible(overlay.policies, overlay.state.reader(OWNER_NAME), self._clock())
+    def status(self, request: StatusRequest = StatusRequest()) -> StatusResponse:  # noqa: B008 - it is frozen
+        """How things stand, or stood, for the owner. Pushes, uptime, encoder and server are the present ones."""
+        with self._view(admitted(request), READ_BUDGET_S, None) as view:
+            overlay = view.overlay
+            seen = eligible(overlay.policies, overlay.state.reader(OWNER_NAME), view.now)
             counts = overlay.policies.count_by_kind(seen)
             base, applied, touched = overlay.base, overlay.position, len(overlay)
         return StatusResponse(
             version=__version__,
             owner=self._log.owner,
-            position=str(self._log.last_position()),
+            position=str(applied if view.as_of else self._log.last_position()),
             applied=str(applied),
             generation=base.generation,
             snapshot_position=str(base.position),
@@ -274,6 +286,7 @@ class Service:
             uptime_s=round(time.monotonic() - self._started, 1),
             encoder=self._encoder.fingerprint,
             server=self._server,
+            as_of=view.as_of,
         )
 
     def follow(self, budget_s: float = 0.005) -> None:
@@ -282,6 +295,7 @@ class Service:
 
     def refresh(self) -> bool:
         """Warm a newer snapshot if there is one; for a background thread. See Follower.refresh."""
+        self._history.release()
         return self._follower.refresh()
 
     def close(self) -> None:
@@ -289,6 +303,24 @@ class Service:
         close = getattr(self._record, "close", None)
         if close is not None:
             close()
+
+    @contextmanager
+    def _view(self, request: Question, budget_s: float, now: Millis | None) -> Iterator[View]:
+        """What a request is answered from: the live overlay, or that of the past moment it names."""
+        asked_at = self._clock() if now is None else now
+        if not request.as_of:
+            with self._follower.at_tail(budget_s) as (overlay, complete):
+                yield View(overlay, complete, asked_at, asked_at)
+            return
+        moment, until = self._history.locate(request.as_of, self._clock())
+        with self._follower.at_tail(PUSH_BUDGET_S) as (live, _):
+            base = live.base
+        with self._history.at(until, live=base) as overlay:
+            # Not sooner: making the view takes time, and what is forgotten meanwhile must not be shown.
+            with self._follower.at_tail(PUSH_BUDGET_S) as (live, complete):
+                forgotten = live.forgotten()
+            overlay.forget(forgotten)
+            yield View(overlay, complete, moment.now, asked_at, time_text(moment.now))
 
     def _write(self, write: EventDraft, item: str) -> WriteResponse:
         (result,) = self._log.append([write])
@@ -320,45 +352,6 @@ def _at(overlay: Overlay, wanted: str) -> tuple[Item | None, str]:
         return whole, ""
     start, _, anchor = wanted.partition("#")
     return overlay.at(start), anchor
-
-
-def _access(request: PushRequest, push: Push) -> PushServed:
-    items = [ranked.evidence.item for ranked, _ in push.pointers]
-    return PushServed(
-        reader=request.reader,
-        session=request.session,
-        turn=request.turn,
-        items=tuple(item.id for item in items),
-        seen=tuple(item.changed for item in items),
-        tokens=push.tokens,
-        request=request.request,
-    )
-
-
-def _pointer(ranked: Ranked, line: str) -> Pointer:
-    item = ranked.evidence.item
-    return Pointer(
-        item=item.id,
-        kind=item.kind,
-        name=item.name,
-        address=address(item, ranked.evidence.anchor),
-        line=line,
-        score=round(ranked.probability, 6),
-        route=ranked.route,
-    )
-
-
-def _found(ranked: Ranked) -> Found:
-    item = ranked.evidence.item
-    return Found(
-        item=item.id,
-        kind=item.kind,
-        name=item.name,
-        purpose=item.purpose,
-        address=address(item, ranked.evidence.anchor),
-        score=round(ranked.probability, 6),
-        route=ranked.route,
-    )
 
 
 def _behind(position: Position, wanted: str) -> bool:

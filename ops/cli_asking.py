@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -22,6 +23,12 @@ WHY_EMPTY = {
 reader_option = option(
     "--reader", default="owner", metavar="NAME", help="Ask as this reader: it sees only what it may."
 )
+as_of_option = option(
+    "--as-of",
+    default="",
+    metavar="TIME|POSITION",
+    help="Answer as of a past moment: a time (of this machine's clock, unless it has a zone), a date, or a position.",
+)
 session_option = option("--session", default="", metavar="ID", help="The session to which this belongs.")
 
 
@@ -30,22 +37,23 @@ session_option = option("--session", default="", metavar="ID", help="The session
 @click.argument("request")
 @reader_option
 @session_option
+@as_of_option
 @option("--project", default="", metavar="NAME", help="The project in which the request is made.")
 @option("--recent", multiple=True, metavar="LINE", help="A line said just before, oldest first; may be given again.")
 @pass_invocation
 def push(
-    invocation: Invocation, request: str, reader: str, session: str, project: str, recent: tuple[str, ...]
+    invocation: Invocation, request: str, reader: str, session: str, as_of: str, project: str, recent: tuple[str, ...]
 ) -> None:
     """Show what the model would be shown for a request.
 
     That is at most five pointers, or nothing when nothing fits.
     """
     client = invocation.client()
-    answer = client.push(request, reader=reader, session=session, project=project, recent=recent)
+    answer = client.push(request, reader=reader, session=session, project=project, recent=recent, as_of=as_of)
     if not answer.pointers and answer.reason and answer.reason not in WHY_EMPTY:
-        client.status()  # a push never raises; this says what is wrong
+        client.status(reader=reader, as_of=as_of)  # a push never raises; this says what is wrong
         raise RecallError(f"The push failed ({answer.reason}). The logs in {invocation.settings.logs_dir} tell more.")
-    invocation.output.message(answer, _pushed(answer))
+    invocation.output.message(answer, [*past(answer.as_of), *_pushed(answer)])
 
 
 def _pushed(answer: PushResponse) -> list[str]:
@@ -67,16 +75,19 @@ def _pushed(answer: PushResponse) -> list[str]:
 @click.argument("query")
 @reader_option
 @session_option
+@as_of_option
 @option("--limit", default=20, show_default=True, type=click.IntRange(1, 1_000), metavar="N", help="At most so many.")
 @option("--kind", multiple=True, metavar="KIND", help="Only this kind (skill, note, machine, ...); may be given again.")
 @pass_invocation
-def search(invocation: Invocation, query: str, reader: str, session: str, limit: int, kind: tuple[str, ...]) -> None:
+def search(
+    invocation: Invocation, query: str, reader: str, session: str, as_of: str, limit: int, kind: tuple[str, ...]
+) -> None:
     """Find all that may fit, best first.
 
     Every line ends with an address, which `open` takes.
     """
-    answer = invocation.client().search(query, reader=reader, session=session, limit=limit, kinds=kind)
-    invocation.output.message(answer, _found(answer))
+    answer = invocation.client().search(query, reader=reader, session=session, limit=limit, kinds=kind, as_of=as_of)
+    invocation.output.message(answer, [*past(answer.as_of), *_found(answer)])
 
 
 def _found(answer: SearchResponse) -> list[str]:
@@ -95,14 +106,15 @@ def _found(answer: SearchResponse) -> list[str]:
 @click.argument("address")
 @reader_option
 @session_option
+@as_of_option
 @pass_invocation
-def open_(invocation: Invocation, address: str, reader: str, session: str) -> None:
+def open_(invocation: Invocation, address: str, reader: str, session: str, as_of: str) -> None:
     """Print the exact text behind an address.
 
     ADDRESS is an item's id, or what stands after "Open:" in a pointer or at the end of a line of `search`.
     """
-    answer = invocation.client().open(address, reader=reader, session=session)
-    invocation.output.message(answer, _opened(answer))
+    answer = invocation.client().open(address, reader=reader, session=session, as_of=as_of)
+    invocation.output.message(answer, [*past(answer.as_of), *_opened(answer)])
 
 
 def _opened(answer: OpenResponse) -> list[str]:
@@ -111,6 +123,17 @@ def _opened(answer: OpenResponse) -> list[str]:
         head.append(click.style(f"replaced by {one_line(answer.replaced_by)}", fg="yellow"))
     body = answer.text or answer.description or answer.purpose
     return [*head, "", printable(body).rstrip() or "(no text)"]
+
+
+def past(as_of: str) -> list[str]:
+    """The line that says that an answer is about the past; none for the present."""
+    if not as_of:
+        return []
+    try:
+        when = datetime.fromisoformat(as_of).astimezone().isoformat(" ", "seconds")
+    except (ValueError, OverflowError, OSError):
+        when = one_line(as_of)
+    return [click.style(f"As of {when}, not of now; without what was forgotten since.", fg="yellow")]
 
 
 def _cut(text: str, length: int) -> str:

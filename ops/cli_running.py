@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .cli_asking import as_of_option, past
 from .cli_options import Invocation, option, pass_invocation, root_options
 from .output import count, dim, table
 
@@ -78,11 +79,13 @@ def down(invocation: Invocation) -> None:
 
 @click.command()
 @root_options
+@as_of_option
 @pass_invocation
-def status(invocation: Invocation) -> None:
+def status(invocation: Invocation, as_of: str) -> None:
     """Show what runs, and what it knows."""
-    answer = invocation.client().status()
-    invocation.output.message(answer, _lines(invocation, answer), running=True, home=str(invocation.settings.home))
+    answer = invocation.client().status(as_of=as_of)
+    lines = [*past(answer.as_of), *_lines(invocation, answer)]
+    invocation.output.message(answer, lines, running=True, home=str(invocation.settings.home))
 
 
 def _lines(invocation: Invocation, answer: StatusResponse) -> list[str]:

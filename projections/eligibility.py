@@ -102,6 +102,10 @@ class Policies:
         counts = np.bincount(self._kind.values[chosen], minlength=len(_KINDS))
         return {kind: int(count) for kind, count in zip(_KINDS, counts, strict=True) if count}
 
+    def forgotten(self) -> NDArray[np.intp]:
+        """Ordinals of the items that were forgotten."""
+        return np.flatnonzero(self._flags.values & _FORGOTTEN)
+
     def _columns(self) -> tuple[Column, ...]:
         return self._audience, self._flags, self._kind, self._from, self._until
 

@@ -68,6 +68,15 @@ class Overlay:
             touched |= dict.fromkeys(self.state.apply(event))
         self._index([item for key in touched if (item := self.state.get(key))])
 
+    def forgotten(self) -> list[str]:
+        """Ids of the items that were forgotten."""
+        return [self.id_of(ordinal) for ordinal in self.policies.forgotten()]
+
+    def forget(self, items: Iterable[str]) -> None:
+        """Take items out that are forgotten behind `position`: they are to be shown as of no time, not even before."""
+        known = [item for item in items if (found := self.state.get(item)) is not None and not found.forgotten]
+        self._index([self.state.items[key] for item in known for key in self.state.forget(item)])
+
     def ordinal(self, item: str) -> int | None:
         """The number of an item, in the base or here; None when it is not known."""
         found = self.base.ordinals.get(item)

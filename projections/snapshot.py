@@ -57,7 +57,7 @@ def catch_up(
     overlay: Overlay, events: EventLog, *, until: Position | None = None, between: Callable[[], None] = lambda: None
 ) -> None:
     """Apply everything up to the tail of the log, or up to and including `until`; `between` is called after a batch."""
-    while batch := events.read(overlay.position, BATCH):
+    while (until is None or overlay.position < until) and (batch := events.read(overlay.position, BATCH)):
         wanted = batch if until is None else [event for event in batch if event.position <= until]
         overlay.apply(wanted)
         between()

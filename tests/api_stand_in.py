@@ -24,6 +24,7 @@ from instant_recall.api.messages import (
     RememberRequest,
     SearchRequest,
     SearchResponse,
+    StatusRequest,
     StatusResponse,
     WriteResponse,
 )
@@ -83,7 +84,7 @@ class StandIn:
         self._fail()
         return WriteResponse(event_id=request.event_id, position="1-0", item=request.item)
 
-    def status(self) -> StatusResponse:
+    def status(self, _request: StatusRequest) -> StatusResponse:
         self._fail()
         return StatusResponse(
             version="0",

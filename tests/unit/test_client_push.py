@@ -70,6 +70,7 @@ def test_a_request_carries_what_was_said_around_it() -> None:
             "recent": ["a", "b"],
             "already_shown": ["skill:x"],
             "min_position": "",
+            "as_of": "",
         }
     ]
 

@@ -1,0 +1,51 @@
+"""From what the ranker found to the messages and accesses that tell of it."""
+
+from __future__ import annotations
+
+from ..events.types import PushServed
+from ..projections.pointers import address
+from ..projections.push import Push
+from ..projections.ranker import Ranked
+from .messages import Found, Pointer, PushRequest
+
+
+def access(request: PushRequest, push: Push) -> PushServed:
+    """The event that a push leaves in the log."""
+    items = [ranked.evidence.item for ranked, _ in push.pointers]
+    return PushServed(
+        reader=request.reader,
+        session=request.session,
+        turn=request.turn,
+        items=tuple(item.id for item in items),
+        seen=tuple(item.changed for item in items),
+        tokens=push.tokens,
+        request=request.request,
+    )
+
+
+def pointer(ranked: Ranked, line: str) -> Pointer:
+    """A pointer with its line."""
+    item = ranked.evidence.item
+    return Pointer(
+        item=item.id,
+        kind=item.kind,
+        name=item.name,
+        address=address(item, ranked.evidence.anchor),
+        line=line,
+        score=round(ranked.probability, 6),
+        route=ranked.route,
+    )
+
+
+def found(ranked: Ranked) -> Found:
+    """One line of a search."""
+    item = ranked.evidence.item
+    return Found(
+        item=item.id,
+        kind=item.kind,
+        name=item.name,
+        purpose=item.purpose,
+        address=address(item, ranked.evidence.anchor),
+        score=round(ranked.probability, 6),
+        route=ranked.route,
+    )
