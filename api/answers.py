@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from ..events.types import PushServed
-from ..projections.pointers import address
+from ..projections.pointers import address, clean, gist
 from ..projections.push import Push
 from ..projections.ranker import Ranked
 from .messages import Found, Pointer, PushRequest
+
+GIST = 160
+"""Characters that a search tells of what something says, where nothing tells what it is for."""
 
 
 def access(request: PushRequest, push: Push) -> PushServed:
@@ -44,7 +47,7 @@ def found(ranked: Ranked) -> Found:
         item=item.id,
         kind=item.kind,
         name=item.name,
-        purpose=item.purpose,
+        purpose=item.purpose or clean(gist(item, ranked.evidence.anchor), GIST),
         address=address(item, ranked.evidence.anchor),
         score=round(ranked.probability, 6),
         route=ranked.route,

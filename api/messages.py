@@ -96,7 +96,9 @@ class Found(Message, frozen=True, kw_only=True):
     item: str
     kind: str
     name: str
+    """May be empty: then `purpose` and `item` tell what it is."""
     purpose: str
+    """What it is for, or else how the part that matched begins."""
     address: str
     score: float
     route: str

@@ -95,7 +95,8 @@ def _found(answer: SearchResponse) -> list[str]:
         return ["Nothing found."]
     lines: list[str] = []
     for found in answer.found:
-        lines.append(f"{found.score:.2f}  [{found.kind}] {one_line(found.name)}  {dim(one_line(found.address))}")
+        name = one_line(found.name)
+        lines.append(f"{found.score:.2f}  [{found.kind}] {name}{'  ' if name else ''}{dim(one_line(found.address))}")
         if found.purpose:
             lines.append("      " + _cut(one_line(found.purpose), 110))
     return [*lines, dim(f"{count(len(answer.found), 'item')}, {answer.took_ms:.1f} ms")]

@@ -122,6 +122,15 @@ def test_a_search_shows_what_the_push_keeps_back_with_its_address(service: Servi
     assert len(found) <= 3
 
 
+def test_a_search_tells_what_something_says_where_nothing_tells_what_it_is_for(service: Service) -> None:
+    remember(service, "", "The chart room key hangs behind the desk. Ask Ada.")
+    assert service.search(SearchRequest(query="chart room")).found[0].purpose == (
+        "The chart room key hangs behind the desk."
+    )
+    remember(service, "", "tide table " * 500)
+    assert len(service.search(SearchRequest(query="tide")).found[0].purpose) <= 160
+
+
 def test_a_search_can_be_limited_to_kinds(service: Service) -> None:
     remember(service, "camera", "The camera", kind="machine")
     remember(service, "camera note", "The camera")
