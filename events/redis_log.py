@@ -246,6 +246,10 @@ def _from_response(message: str, where: str) -> LogFull | LogUnavailable:
         return LogUnavailable(
             f"The server at {where} keeps something else under this owner's keys. Choose another owner or server."
         )
+    if message.startswith("unknown command"):
+        return LogUnavailable(
+            f"The server at {where} is too old; Redis 7.0 or later, or Valkey, is needed. It says: {message}"
+        )
     return LogUnavailable(f"The server at {where} refused a command. It says: {message}")
 
 

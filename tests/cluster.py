@@ -98,6 +98,15 @@ def cluster_url(nodes: list[Node]) -> str:
     return f"redis+cluster://{HOST}:{nodes[0].port}"
 
 
+def keys_by_node(nodes: list[Node], owner: str) -> list[set[str]]:
+    """Which keys with this owner's name in them each node holds."""
+    held = []
+    for node in nodes:
+        with node.client() as client:
+            held.append({key.decode() for key in cast("list[bytes]", client.keys(f"*{owner}*"))})
+    return held
+
+
 @contextlib.contextmanager
 def free_ports(count: int) -> Iterator[list[int]]:
     """Ports that nobody listens on, and that nobody else is given within the block."""

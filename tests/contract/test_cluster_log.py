@@ -14,7 +14,7 @@ from instant_recall.events.log import EventLog
 from instant_recall.events.position import START
 from instant_recall.events.redis_log import RedisEventLog
 from instant_recall.events.settings import Settings
-from instant_recall.tests.cluster import HOST, Node, cluster_url, free_ports, three_nodes
+from instant_recall.tests.cluster import HOST, Node, cluster_url, free_ports, keys_by_node, three_nodes
 from instant_recall.tests.contract.event_log import EventLogContract, names, note
 from instant_recall.tests.helpers import wait_until
 from structlog.testing import capture_logs
@@ -65,15 +65,6 @@ def owners_on_every_node(client: redis.Redis, nodes: list[Node], prefix: str) ->
         if len(found) == len(nodes):
             return found
     raise AssertionError("the slots of a thousand owners are all on two nodes")
-
-
-def keys_by_node(nodes: list[Node], owner: str) -> list[set[str]]:
-    """Which keys with this owner's name in them each node holds."""
-    held = []
-    for node in nodes:
-        with node.client() as client:
-            held.append({key.decode() for key in cast("list[bytes]", client.keys(f"*{owner}*"))})
-    return held
 
 
 def data_calls(node: Node) -> Counter[str]:
