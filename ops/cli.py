@@ -1,12 +1,15 @@
 """The command line, `instant-recall`: what a person, a script or a harness without Python types.
 
 Exit codes: 0 done, 1 it failed (one line says why and what to do), 2 it was typed wrongly. With --json standard output
-holds exactly one JSON object, for an error too: `{"error": CODE, "message": TEXT}`.
+holds exactly one JSON object, for an error too: `{"error": CODE, "message": TEXT}`; CODE is `usage` with exit code 2.
 Modules that take long to load are imported by the commands that need them: a `push` from a hook has to start at once.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -22,6 +25,20 @@ from .cli_options import Invocation, root_options
 from .cli_rebuilding import replay, snapshots
 from .cli_running import down, status, up
 
+JSON_WANTED = "instant_recall.json_wanted"
+
+
+@contextmanager
+def _json_for_what_was_typed_wrongly(ctx: click.Context) -> Iterator[None]:
+    """With --json one object and exit code 2; without it click shows the usage and exits with 2 itself."""
+    try:
+        yield
+    except click.UsageError as error:
+        if not (ctx.meta[JSON_WANTED] or ctx.ensure_object(Invocation).as_json):
+            raise
+        click.echo(json.dumps({"error": "usage", "message": error.format_message()}, ensure_ascii=False))
+        ctx.exit(2)
+
 
 class RecallGroup(click.Group):
     """Lists commands in the order in which they are met, and turns a RecallError into one line and exit code 1."""
@@ -30,10 +47,17 @@ class RecallGroup(click.Group):
         """In the order in which they were added, not by the alphabet."""
         return list(self.commands)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note whether JSON is wanted before anything that was typed wrongly can end the parsing."""
+        ctx.meta[JSON_WANTED] = "--json" in args
+        with _json_for_what_was_typed_wrongly(ctx):
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a RecallError ends it with exit code 1."""
         try:
-            return super().invoke(ctx)
+            with _json_for_what_was_typed_wrongly(ctx):
+                return super().invoke(ctx)
         except RecallError as error:
             ctx.ensure_object(Invocation).output.error(error)
             ctx.exit(1)

@@ -82,6 +82,30 @@ def test_a_note_may_be_called_one(home: Path) -> None:
     assert "instant-recall up" in run("remember", "x", "--kind", "note", "--home", home).stderr
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["pusch", "x", "--json"], "pusch"),
+        (["push", "--json"], "REQUEST"),
+        (["--json", "push", "x", "--limit", "3"], "--limit"),
+        (["search", "x", "--limit", "0", "--json"], "--limit"),
+        (["--jsonn", "status", "--json"], "--jsonn"),
+        (["remember", " ", "--json"], "empty"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_with_json_what_is_typed_wrongly_is_one_object_too(typed: list[str], said: str) -> None:
+    refused = run(*typed)
+    assert (refused.exit_code, refused.stderr) == (2, "")
+    answer = json.loads(refused.stdout)
+    assert answer["error"] == "usage"
+    assert said in answer["message"]
+
+
+def test_json_by_the_environment_counts_for_what_is_typed_wrongly() -> None:
+    assert json.loads(run("push", INSTANT_RECALL_JSON="1").stdout)["error"] == "usage"
+
+
 def test_nothing_to_stop_is_no_failure(home: Path) -> None:
     said = run("down", "--home", home)
     assert (said.exit_code, said.stdout) == (0, f"Nothing was running for {home}.\n")
