@@ -101,9 +101,8 @@ positions, event ids, envelopes and payloads (or nil); when it stopped, as many 
 """
 
 TRIM = """
-local before = redis.call('GET', KEYS[3]) or ''
-if before ~= ARGV[1] then
-  return {before == ARGV[2] and 1 or 0, {}}
+if (redis.call('GET', KEYS[3]) or '') ~= ARGV[1] then
+  return {0, {}}
 end
 local gone = {}
 for i = 4, #ARGV do
@@ -131,7 +130,7 @@ KEYS: the stream; the hash of event id to payload; the position up to which the 
 ARGV: the position up to which it was trimmed before (empty: never); the last position to trim; the position right
 behind that; the event ids of the payloads that the archive has.
 Returns: 1, or 0 if it was trimmed up to another position; and those event ids whose payload is gone. Nothing was
-trimmed when there are any. Done again, it does nothing and returns the same.
+trimmed when there are any.
 """
 
 CLAIM = """

@@ -117,7 +117,9 @@ class Archiver:
             self._after_step("written")  # 2
             try:
                 self._let_go(segment, before)
-            except CorruptArchive:  # the stream has these events still, so this copy is of no use to anybody
+            except (
+                CorruptArchive
+            ):  # nothing was trimmed: the stream has these events, so they are written anew next time
                 segment.path.unlink(missing_ok=True)
                 raise
         self._tell(segment)
