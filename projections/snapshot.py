@@ -38,7 +38,9 @@ log = structlog.get_logger()
 FRAME: Final = 500
 """Items decoded in one go: about 2 ms, so that a reader which warms a snapshot in a thread lets requests through."""
 BATCH: Final = 1_000
-"""Events read and applied in one go when catching up."""
+"""Events read in one go when catching up."""
+STEP: Final = 25
+"""Events applied in one go when catching up in a thread: encoding more of them would hold up requests for longer."""
 LENGTH: Final = struct.Struct("<I")
 """Stands before each frame of `items.bin`: its length in bytes."""
 ROW_COLUMNS: Final = ("item", "kind", "audience", "weight")
@@ -56,11 +58,12 @@ class Rest(msgspec.Struct, frozen=True):
 def catch_up(
     overlay: Overlay, events: EventLog, *, until: Position | None = None, between: Callable[[], None] = lambda: None
 ) -> None:
-    """Apply everything up to the tail of the log, or up to and including `until`; `between` is called after a batch."""
+    """Apply everything up to the tail of the log, or up to and with `until`; `between` is called after each STEP."""
     while (until is None or overlay.position < until) and (batch := events.read(overlay.position, BATCH)):
         wanted = batch if until is None else [event for event in batch if event.position <= until]
-        overlay.apply(wanted)
-        between()
+        for start in range(0, len(wanted), STEP):
+            overlay.apply(wanted[start : start + STEP])
+            between()
         if len(wanted) < len(batch):
             return
 
