@@ -46,6 +46,10 @@ class StaleWriter(RecallError):
     """Another process has taken this work over, so nothing was written. Start again; it waits for the other to end."""
 
 
+class CorruptBackup(RecallError):
+    """A file is no backup, or a damaged one, so nothing was changed. Use another copy of it."""
+
+
 class CorruptSnapshot(RecallError):
     """A snapshot file is damaged. It is derived data: `instant-recall snapshot` rebuilds it from the log."""
 

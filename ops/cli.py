@@ -79,6 +79,7 @@ for _command in (
     *(import_, remember, correct),
     *(push, search, open_),
     *(snapshot, snapshots, replay, archive),
+    *(doctor, backup, restore, export),
     *(bench, eval_),
 ):
     main.add_command(_command)

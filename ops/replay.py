@@ -24,6 +24,7 @@ from ..projections.state import State
 from .compare import Difference, differences
 
 if TYPE_CHECKING:
+    from ..events.settings import Settings
     from ..projections.base import Base
     from ..projections.snapshot_store import Opened, SnapshotStore
 
@@ -171,8 +172,8 @@ def replay(
 
 def _write_into(folder: Path, state: State, encoder_name: str) -> None:
     from ..projections.base import empty_base  # noqa: PLC0415 - loads numpy and usearch
-    from ..projections.encoder import load_encoder  # noqa: PLC0415
     from ..projections.building import write  # noqa: PLC0415
+    from ..projections.encoder import load_encoder  # noqa: PLC0415
     from ..projections.snapshot_store import SnapshotStore  # noqa: PLC0415
 
     encoder = load_encoder(encoder_name)
@@ -182,6 +183,14 @@ def _write_into(folder: Path, state: State, encoder_name: str) -> None:
         encoder=encoder.fingerprint,
         started_from=None,
     )
+
+
+def present_state(log: EventLog, settings: Settings) -> State:
+    """The state as it is now, from the newest good snapshot and the events behind it."""
+    from ..projections.snapshot_store import SnapshotStore  # noqa: PLC0415
+
+    _, state = _by_snapshot(log, SnapshotStore(settings.snapshots_dir), None)
+    return state or fold(log).state
 
 
 def _kinds(state: State) -> dict[str, int]:
