@@ -13,22 +13,27 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import redis
 from click.testing import CliRunner
 from instant_recall import AsyncClient, Client
+from instant_recall.api.messages import SearchRequest
 from instant_recall.api.service import Service
-from instant_recall.events.envelope import RecordedEvent
+from instant_recall.events.archive import Archive
+from instant_recall.events.envelope import RecordedEvent, draft
 from instant_recall.events.errors import InvalidEvent, LogGap, RecallError, Refused
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.moment import time_text
 from instant_recall.events.position import START, Position
 from instant_recall.events.redis_log import RedisEventLog
-from instant_recall.events.types import ItemClosed
+from instant_recall.events.types import ItemClosed, NoteRecorded
 from instant_recall.ops.cli import main
 from instant_recall.projections.building import build
 from instant_recall.projections.snapshot import BATCH
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.tests.api_stand_in import serving, wait_until
 from instant_recall.tests.small_world import encoder
+from instant_recall.workers.archiving import Archiver
+from instant_recall.workers.trimming import Stream
 from structlog.testing import capture_logs
 
 
@@ -204,3 +209,32 @@ def test_what_the_log_no_longer_holds_has_a_name_of_its_own() -> None:
         assert client.search("paper").found
         said = CliRunner().invoke(main, ["--home", str(home), "push", "paper", "--as-of", then, "--json"])
         assert json.loads(said.stdout)["error"] == "log_gap"
+
+
+def test_the_archived_past_is_told_as_it_was_and_a_lost_archive_is_named(
+    embedded_client: redis.Redis, owner: str, tmp_path: Path
+) -> None:
+    archive, store = Archive(tmp_path / "archive", owner), SnapshotStore(tmp_path / "snapshots")
+    log = RedisEventLog(embedded_client, owner, archive=archive)
+
+    def told(as_of: str) -> list[tuple[str, float]]:
+        service = Service(log, encoder(), store, record=lambda _: None)
+        return [(each.item, each.score) for each in service.search(SearchRequest(query="heron", as_of=as_of)).found]
+
+    positions: list[str] = []
+    for n in range(8):
+        heron = NoteRecorded(item=f"note:{n}", name=f"heron {n}", text=f"The heron of pond {n}")
+        positions.append(str(log.append([draft(heron)])[0].position))
+        if n == 5:
+            build(log, store, encoder())
+    before = [told(position) for position in positions]
+    archiver = Archiver(log, Stream(embedded_client, owner), archive)
+    assert archiver.move(Position.parse(positions[2]))
+    assert archiver.move(Position.parse(positions[4]))
+    assert [len(found) for found in before] == list(range(1, 9))
+    assert [told(position) for position in positions] == before
+
+    archive.segments()[0].path.unlink()
+    with pytest.raises(LogGap):
+        told(positions[1])
+    assert [told(position) for position in positions[5:]] == before[5:]
