@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -184,31 +184,34 @@ class Archive:
             self._after_step("segment_written")  # 2
         return segment
 
-    def erase(self, position: Position, event_ids: Collection[bytes]) -> int:
-        """Write the payloads of the segment around `position` anew, without those of these events; how many went.
+    def erase(self, events: Mapping[bytes, Position]) -> int:
+        """Write the payloads around these positions anew, without those of these event ids; how many went.
 
-        The old file's blocks are free then; what had been on them is the disk's business.
+        Each file is written once, however many of its payloads go. The old file's blocks are free then; what had been
+        on them is the disk's business.
 
         Raises:
-            CorruptArchive: the payloads cannot be read, so nothing was erased.
-            ArchiveFailed: the disk is full, or the folder cannot be written. Nothing was erased.
+            CorruptArchive: the payloads of a segment cannot be read. Nothing was erased from that one.
+            ArchiveFailed: the disk is full, or the folder cannot be written. The payloads of a segment are still there.
         """
+        if not any(self.has(at) for at in events.values()):
+            return 0
         with self.lock():
-            return self.erase_locked(position, event_ids)
+            return sum(
+                self.erase_locked(segment, gone)
+                for segment in self.segments()
+                if (gone := [one for one, at in events.items() if segment.first <= at <= segment.last])
+            )
 
-    def erase_locked(self, position: Position, event_ids: Collection[bytes]) -> int:
-        """`erase`, for whoever holds the lock already."""
-        gone = 0
-        for segment in self.segments():
-            if segment.first <= position <= segment.last:
-                payloads = self._payloads(segment)
-                kept = {event_id: payload for event_id, payload in payloads.items() if event_id not in event_ids}
-                if len(kept) < len(payloads):
-                    with self._failing_well():
-                        self._write_payloads(segment, START, kept)
-                    self._after_step("payload_erased")
-                    gone += len(payloads) - len(kept)
-        return gone
+    def erase_locked(self, segment: Segment, event_ids: Collection[bytes]) -> int:
+        """`erase` in one segment, for whoever holds the lock already."""
+        payloads, unwanted = self._payloads(segment), set(event_ids)
+        kept = {event_id: payload for event_id, payload in payloads.items() if event_id not in unwanted}
+        if len(kept) < len(payloads):
+            with self._failing_well():
+                self._write_payloads(segment, START, kept)
+            self._after_step("payload_erased")
+        return len(payloads) - len(kept)
 
     @contextmanager
     def lock(self) -> Iterator[None]:

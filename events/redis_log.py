@@ -126,18 +126,35 @@ class RedisEventLog:
             LogGap: the event was archived, and this log was made without its archive. Nothing was erased.
             CorruptArchive, ArchiveFailed: the event was archived, and its text could not be erased there.
         """
-        # The server first: an archiver that moves the payload at this very moment either did so before, and its file is
+        return bool(self.erase_payloads([event_id]))
+
+    def erase_payloads(self, event_ids: Sequence[str]) -> int:
+        """`erase_payload` for many, with one rewrite of each file of the archive; how many went.
+
+        A payload that was just being archived counts twice.
+        """
+        # The server first: an archiver that moves a payload at this very moment either did so before, and its file is
         # found below, or finds in TRIM that the payload is gone.
-        in_server = bool(self._call(lambda: self._client.hdel(self._payloads, event_id)))
-        at = self._call(lambda: self._client.hget(self._ids, event_id))
-        if at is None:
-            return in_server
-        position = _position(cast("bytes", at))
-        if self._archive is not None and self._archive.has(position):
-            return bool(self._archive.erase(position, {event_id.encode()})) or in_server
-        if position <= self.trimmed():
-            raise LogGap(self._out_of_reach(position))
-        return in_server
+        gone, events = 0, {}
+        for start in range(0, len(event_ids), PAGE_EVENTS):
+            removed, positions = self._erase_in_server(event_ids[start : start + PAGE_EVENTS])
+            gone += removed
+            events.update(positions)
+        trimmed = self.trimmed()
+        archived = {event_id: at for event_id, at in events.items() if at <= trimmed}
+        if self._archive is not None:
+            gone += self._archive.erase(events)
+            archived = {event_id: at for event_id, at in archived.items() if not self._archive.has(at)}
+        if archived:
+            raise LogGap(self._out_of_reach(min(archived.values())))
+        return gone
+
+    def _erase_in_server(self, event_ids: Sequence[str]) -> tuple[int, dict[bytes, Position]]:
+        gone = self._call(lambda: self._client.hdel(self._payloads, *event_ids))
+        places = self._call(lambda: self._client.hmget(self._ids, event_ids))
+        return gone, {
+            one.encode(): _position(cast("bytes", at)) for one, at in zip(event_ids, places, strict=True) if at
+        }
 
     def trimmed(self) -> Position:
         """The position up to which events are in the archive alone; START when none is."""

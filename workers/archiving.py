@@ -117,10 +117,9 @@ class Archiver:
             self._after_step("written")  # 2
             try:
                 self._let_go(segment, before)
-            except (
-                CorruptArchive
-            ):  # nothing was trimmed: the stream has these events, so they are written anew next time
-                segment.path.unlink(missing_ok=True)
+            except CorruptArchive:
+                if self._events.trimmed() == before:  # the stream has these events; they are written anew next time
+                    segment.path.unlink(missing_ok=True)
                 raise
         self._tell(segment)
         return segment
@@ -147,7 +146,7 @@ class Archiver:
                 erased = self._stream.trim(held, before)
             if not erased:
                 break
-            self._archive.erase_locked(segment.last, erased)
+            self._archive.erase_locked(segment, erased)
         self._after_step("trimmed")  # 4
         log.info("log.archived", segment=segment.path.name, events=len(held))
 

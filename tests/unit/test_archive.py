@@ -126,8 +126,8 @@ def test_an_erased_payload_is_in_no_file_and_the_event_stays(archive: Archive) -
     segments = {segment: segment.path.read_bytes() for segment in archive.segments()}
     assert b"text of 13" in bytes_below(archive.root)
 
-    assert archive.erase(Position(1_013, 0), {b"id-13"}) == 1
-    assert archive.erase(Position(1_013, 0), {b"id-13"}) == 0
+    assert archive.erase({b"id-13": Position(1_013, 0)}) == 1
+    assert archive.erase({b"id-13": Position(1_013, 0)}) == 0
 
     assert b"text of 13" not in bytes_below(archive.root)
     assert everything(archive) == [*events(0, 13), event(13, None), *events(14, 16)]
@@ -138,7 +138,7 @@ def test_a_reader_in_another_process_sees_at_once_that_a_payload_is_gone(archive
     reader = Archive(archive.root, OWNER)
     assert reader.read(START, 1) == [event(0)]
 
-    archive.erase(Position(1_001, 0), {b"id-1"})
+    archive.erase({b"id-1": Position(1_001, 0)})
 
     assert reader.read(Position(1_000, 0), 1) == [event(1, None)]
 
@@ -146,9 +146,9 @@ def test_a_reader_in_another_process_sees_at_once_that_a_payload_is_gone(archive
 def test_erasing_what_is_not_there_writes_nothing(archive: Archive) -> None:
     before = {path.name: path.stat().st_mtime_ns for path in archive.root.glob("*.zst")}
 
-    assert archive.erase(Position(1_013, 0), {b"id-12"}) == 1  # ids of one segment; the position only says which
-    assert archive.erase(Position(1_013, 0), {b"unknown"}) == 0
-    assert archive.erase(Position(9_999, 0), {b"id-13"}) == 0
+    assert archive.erase({b"id-12": Position(1_013, 0)}) == 1  # the position only says in which segment
+    assert archive.erase({b"unknown": Position(1_013, 0)}) == 0
+    assert archive.erase({b"id-13": Position(9_999, 0)}) == 0
 
     changed = [path.name for path in archive.root.glob("*.zst") if path.stat().st_mtime_ns != before[path.name]]
     assert changed == [archive.segments()[1].payloads.name]
@@ -158,9 +158,19 @@ def test_what_a_dead_writer_left_is_gone_before_the_next_one_writes(archive: Arc
     left = archive.root / "000001_1000-0_1009-0.payloads.zst.tmp"
     left.write_bytes(b"the secret")
 
-    archive.erase(Position(1_013, 0), {b"id-13"})
+    archive.erase({b"id-13": Position(1_013, 0)})
 
     assert not left.exists()
+
+
+def test_many_payloads_of_one_segment_are_erased_with_one_rewrite(archive: Archive) -> None:
+    steps: list[str] = []
+    eraser = Archive(archive.root, OWNER, after_step=steps.append)
+
+    assert eraser.erase({b"id-%d" % n: Position(1_000 + n, 0) for n in range(5, 15)}) == 10
+
+    assert steps == ["payload_erased", "payload_erased"]
+    assert everything(archive) == [*events(0, 5), *(event(n, None) for n in range(5, 15)), *events(15, 15)]
 
 
 # --- bad input --------------------------------------------------------------------------------------------------------
