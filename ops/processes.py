@@ -20,7 +20,7 @@ from pathlib import Path
 from ..events.errors import RecallError
 from ..events.settings import Settings, private_dir
 
-ROLES = ("api", "cron", "worker")
+ROLES = ("api", "cron", "reactor", "worker")
 """In the order in which they are stopped: first nothing new comes in, then nothing new is started, then work ends."""
 
 QUIET_LIBRARIES: Mapping[str, str] = {
@@ -123,6 +123,10 @@ def _run(role: str, settings: Settings, tcp: int | None) -> None:
         from ..workers.queue import run_worker  # noqa: PLC0415
 
         run_worker(settings)
+    elif role == "reactor":
+        from ..workers.reactor import run_reactor  # noqa: PLC0415
+
+        run_reactor(settings)
     else:
         from ..workers.schedule import run_cron  # noqa: PLC0415
 

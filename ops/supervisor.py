@@ -1,4 +1,4 @@
-"""`up` and `down`: the server, the API, one worker and the cron of a data folder, started, kept alive, and stopped.
+"""`up` and `down`: server, API, cron, reactor and worker of a data folder, started, kept alive, and stopped.
 
 Nothing here holds state of its own. Whoever runs is known by a lock (running_lock.py), which the system lets go of
 however the supervisor ends; its children then see the end of their standard input and end too (processes.py).
@@ -33,7 +33,7 @@ SERVER_TICK_S = 2.0
 """How often it looks after the embedded server. A caller who finds it gone starts it sooner."""
 START_S = 120.0
 """How long the API may take to answer for the first time: a long log without a snapshot is replayed first."""
-STOP_S = {"api": 6.0, "cron": 4.0, "worker": 20.0}
+STOP_S = {"api": 6.0, "cron": 4.0, "reactor": 4.0, "worker": 20.0}
 """How long each role may take to stop, in seconds."""
 
 

@@ -14,7 +14,7 @@ from instant_recall.events.errors import LogRewound, NotFound, StaleWriter
 from instant_recall.events.position import START, Position
 from instant_recall.events.redis_log import RedisEventLog
 from instant_recall.events.settings import Settings
-from instant_recall.workers.dead_letters import dead_letters, let_it_start_over, reactor_status, release
+from instant_recall.workers.dead_letters import ReactorStatus, dead_letters, let_it_start_over, reactor_status, release
 from instant_recall.workers.queue import queue
 from instant_recall.workers.reactions import Reaction, react
 from instant_recall.workers.reactor import MAX_DELIVERIES, Reactor
@@ -49,13 +49,10 @@ class World:
     def erased(self) -> list[str]:
         """Names of the items whose erasure is in the queue, in its order."""
         jobs: list[Job] = self.queue.jobs
-        return [str(job.args[1]).removeprefix("note:") for job in jobs if job.func_name.endswith(".erase")]
-
-    def checkpoint(self) -> Position:
-        return self.status.checkpoint
+        return [str(job.args[1]).removeprefix("note:") for job in jobs if str(job.func_name).endswith(".erase")]
 
     @property
-    def status(self) -> Any:
+    def status(self) -> ReactorStatus:
         return reactor_status(self.client, self.owner, self.log.last_position())
 
     def pending(self) -> int:
@@ -79,7 +76,7 @@ def test_a_forgotten_item_leads_to_one_erasure_in_the_order_of_the_log(world: Wo
     positions = world.forget("b", "a", "c")
     turns(world.reactor())
     assert world.erased() == ["b", "a", "c"]
-    assert world.checkpoint() == positions[-1]
+    assert world.status.checkpoint == positions[-1]
     assert world.pending() == 0
     turns(world.reactor())
     assert world.erased() == ["b", "a", "c"]
@@ -263,7 +260,7 @@ def test_entries_trimmed_while_they_were_pending_do_not_hold_up_the_rest(world: 
     world.client.xtrim(world.stream, minid=str(positions[2]), approximate=False)
     turns(world.reactor())
     assert world.erased() == ["c"]
-    assert world.checkpoint() == positions[2]
+    assert world.status.checkpoint == positions[2]
     assert world.pending() == 0
 
 

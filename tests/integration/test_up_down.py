@@ -19,7 +19,7 @@ from instant_recall.events.settings import Settings
 from instant_recall.ops import embedded
 from instant_recall.tests.helpers import wait_until
 
-ROLES = ("api", "cron", "worker")
+ROLES = ("api", "cron", "reactor", "worker")
 CLI = [sys.executable, "-m", "instant_recall.ops.cli"]
 
 
