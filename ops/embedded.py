@@ -36,8 +36,8 @@ STOP_SECONDS = 5.0
 POLL_SECONDS = 0.01
 
 _log = structlog.get_logger()
-_children: list[subprocess.Popen[bytes]] = []
-"""Servers started by this process: kept so that they are reaped when they end."""
+_children: dict[subprocess.Popen[bytes], Path] = {}
+"""Servers started by this process, with the home of each: kept so that they are reaped when they end."""
 
 
 def ensure_running(settings: Settings) -> bool:
@@ -79,8 +79,15 @@ def stop(settings: Settings) -> bool:
     Raises:
         LogUnavailable: it survived even SIGKILL.
     """
-    if settings.redis_url or not settings.log_dir.is_dir() or _is_gone(settings):
+    if settings.redis_url:
         return False
+    try:
+        return settings.log_dir.is_dir() and not _is_gone(settings) and _stop(settings)
+    finally:
+        _end_strays(settings)
+
+
+def _stop(settings: Settings) -> Literal[True]:
     pid = _pid(settings)
     for ask in (_ask_to_shut_down, _terminate, _kill):
         ask(settings)
@@ -144,6 +151,7 @@ def server_arguments(folder: Path, socket: Path) -> list[str]:
 def _start(settings: Settings, lock: int) -> None:
     folder = settings.log_dir
     command = [str(server_binary()), *server_arguments(folder, settings.server_socket)]
+    _end_strays(settings)
     with (folder / "server.log").open("ab") as output:
         try:
             process = subprocess.Popen(
@@ -160,7 +168,7 @@ def _start(settings: Settings, lock: int) -> None:
             raise LogUnavailable(
                 f"The server {command[0]} cannot be run: {error}. Set REDIS_URL to use another."
             ) from error
-    _children.append(process)
+    _children[process] = settings.home
     _wait_until_ready(settings, process)
     _log.info("server.started", pid=process.pid, socket=str(settings.server_socket))
 
@@ -229,7 +237,7 @@ def _lock(settings: Settings) -> Iterator[int | None]:
 
 def _is_gone(settings: Settings) -> bool:
     for child in [child for child in _children if child.poll() is not None]:
-        _children.remove(child)
+        _children.pop(child, None)
     with _lock(settings) as lock:
         return lock is not None and _answer(settings) == "none"
 
@@ -238,7 +246,20 @@ def _reap(pid: int | None) -> None:
     """Wait for a server that this process started: it lets go of its lock a moment before it has ended."""
     for child in [child for child in _children if child.pid == pid]:
         child.wait(STOP_SECONDS)
-        _children.remove(child)
+        _children.pop(child, None)
+
+
+def _end_strays(settings: Settings) -> None:
+    """End servers of ours that live although nobody holds the lock: the data folder was removed under them.
+
+    Whoever is still connected to one would be told that writes are stored, and they would be in no folder.
+    """
+    for child in [child for child, home in _children.items() if home == settings.home]:
+        if child.poll() is None:
+            child.kill()
+            _log.warning("server.stray_ended", pid=child.pid)
+        child.wait(STOP_SECONDS)
+        _children.pop(child, None)
 
 
 def _ask_to_shut_down(settings: Settings) -> None:

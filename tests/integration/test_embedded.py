@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -178,6 +178,19 @@ def test_a_lock_file_taken_away_does_not_bring_a_second_server(settings: Setting
     assert embedded.ensure_running(settings) is False
     assert embedded.stop(settings) is True
     assert not embedded.is_running(settings)
+
+
+@pytest.mark.parametrize("after", [embedded.ensure_running, embedded.stop])
+def test_a_server_whose_folder_was_removed_takes_no_further_writes(
+    settings: Settings, after: Callable[[Settings], bool]
+) -> None:
+    embedded.ensure_running(settings)
+    stray = server_pid(settings)
+    shutil.rmtree(settings.home)
+    after(settings)
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(stray, 0)
 
 
 def test_a_start_waits_for_a_dead_servers_child_that_still_holds_the_lock(settings: Settings) -> None:
