@@ -15,7 +15,16 @@ from ..events.envelope import RecordedEvent, draft, now_ms
 from ..events.errors import CorruptArchive
 from ..events.position import START, Position
 from ..events.redis_log import RedisEventLog, driver_errors, place
-from ..events.types import ContextReset, Event, ItemOpened, LogArchived, Millis, PushServed, SearchServed, SnapshotPublished
+from ..events.types import (
+    ContextReset,
+    Event,
+    ItemOpened,
+    LogArchived,
+    Millis,
+    PushServed,
+    SearchServed,
+    SnapshotPublished,
+)
 from ..workers.dead_letters import dead_letters, reactor_status
 from .checks import Finding, Patient
 from .output import count

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
@@ -261,8 +261,10 @@ def _writing(to: str) -> Iterator[IO[bytes]]:
             yield out
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise RecallError(f"{to} cannot be written ({error.strerror or error}). Choose another place.") from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 @contextmanager
