@@ -22,6 +22,7 @@ from .cli_data import correct, import_, remember, snapshot
 from .cli_keeping import backup, doctor, export, restore
 from .cli_measure import bench, demo, eval_
 from .cli_options import Invocation, root_options
+from .cli_reactor import dead_letters, reactor
 from .cli_rebuilding import replay, snapshots
 from .cli_running import down, status, up
 
@@ -79,7 +80,8 @@ for _command in (
     *(import_, remember, correct),
     *(push, search, open_),
     *(snapshot, snapshots, replay, archive),
-    *(doctor, backup, restore, export),
+    *(doctor, reactor, dead_letters),
+    *(backup, restore, export),
     *(bench, eval_),
 ):
     main.add_command(_command)

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 @root_options
 @option("--tcp", type=click.IntRange(1, 65_535), metavar="PORT", help="Answer on 127.0.0.1:PORT too, with a token.")
 @option("--new-token", is_flag=True, help="With --tcp: make a new token; the old one ends.")
-@option("--no-worker", is_flag=True, help="Start neither worker nor cron: they run elsewhere.")
+@option("--no-worker", is_flag=True, help="Start no worker, cron or reactor: they run elsewhere.")
 @pass_invocation
 def up(invocation: Invocation, tcp: int | None, new_token: bool, no_worker: bool) -> None:
     """Start everything, and keep it running.
 
-    The server, the API, one worker and the cron. It stays in the foreground; Ctrl-C stops all of them.
+    The server, the API, cron, reactor and one worker. It stays in the foreground; Ctrl-C stops all of them.
     """
     from . import logs  # noqa: PLC0415
     from .supervisor import Supervisor  # noqa: PLC0415

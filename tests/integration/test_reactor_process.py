@@ -174,6 +174,23 @@ def test_events_that_are_in_the_archive_only_are_handled_too(settings: Settings)
         assert names == [*(f"note:{n}" for n in range(20)), "note:last"]
 
 
+def test_from_the_command_line_one_sees_how_it_stands_and_retries_what_was_set_aside(settings: Settings) -> None:
+    embedded.ensure_running(settings)
+    log = open_log(settings)
+    log.append([draft(ev.SnapshotPublished(generation=1, through="yesterday")), draft(ev.SessionClosed(session="s"))])
+    with closing(connect(settings)) as client:
+        reactor = Reactor(settings, client)
+        reactor.open()
+        while reactor.turn(block_ms=1):
+            pass
+    seen = recall(settings, "reactor")
+    assert (seen["checkpoint"], seen["dead"], seen["sessions_closed"]) == (str(log.last_position()), 1, 1)
+    [letter] = recall(settings, "dead-letters", "list")["dead_letters"]
+    assert recall(settings, "dead-letters", "retry", letter["event_id"])["error"] == "RecallError"
+    assert recall(settings, "dead-letters", "retry", "other", code=1)["error"] == "not_found"
+    assert recall(settings, "reactor", "--start-over")["checkpoint"] == "0-0"
+
+
 def test_a_rebuild_threshold_that_is_no_number_is_refused_by_name(settings: Settings) -> None:
     with pytest.raises(Exception, match="INSTANT_RECALL_REBUILD_AFTER"):
         Settings.from_env(settings.home, {"INSTANT_RECALL_REBUILD_AFTER": "many"})
