@@ -14,8 +14,12 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     """Base of all requests and answers. An unknown field in an answer is ignored: an old client reads a new server."""
 
 
-class Request(Message, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of all requests. An unknown field is refused: a dropped argument (a scope, say) must never pass unseen."""
+class Request(Message, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Base of all requests. An unknown field is refused: a dropped argument (a scope, say) must never pass unseen.
+
+    Fields that have their defaults are not sent, so that an older server refuses a newer client only what it was asked
+    and does not know.
+    """
 
 
 class PushRequest(Request, frozen=True, kw_only=True):
