@@ -65,12 +65,8 @@ def test_a_request_carries_what_was_said_around_it() -> None:
             "request": "r",
             "reader": "helper",
             "session": "s1",
-            "turn": "",
-            "project": "",
             "recent": ["a", "b"],
             "already_shown": ["skill:x"],
-            "min_position": "",
-            "as_of": "",
         }
     ]
 
