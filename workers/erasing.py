@@ -74,7 +74,7 @@ def erase(home: str, item: str, redis_url: str | None = "", owner: str = "owner"
         forgotten, waiting = _forgotten(events)
         if item not in waiting:
             return {"outcome": "already"}
-        payloads = sum(events.erase_payload(one.event_id) for one in _about(events, forgotten))
+        payloads = events.erase_payloads([one.event_id for one in _about(events, forgotten)])
         _rebuild(settings, redis_url)
         places, unreachable = _clean_server(client)
         receipts = [
