@@ -170,8 +170,8 @@ class Service:
         with self._view(request, READ_BUDGET_S, now) as view:
             overlay = view.overlay
             searcher = Searcher(overlay, self._encoder, overlay.state.reader(request.reader), view.now)
-            item, anchor = _at(overlay, request.address)
-            if item is None or not searcher.sees(item.id):
+            item, anchor = _at(overlay, request.address, searcher.sees)
+            if item is None:
                 raise NotFound("There is nothing at this address. `instant-recall search` shows what there is.")
             text = exact_text(item, anchor)
         opened = ItemOpened(item=item.id, reader=request.reader, session=request.session, anchor=anchor)
@@ -331,7 +331,7 @@ class Service:
     def _resolve(self, wanted: str) -> Item:
         """The owner's item of this id, address or name."""
         with self._follower.at_tail(READ_BUDGET_S) as (overlay, _):
-            found = _at(overlay, wanted)[0]
+            found = _at(overlay, wanted, lambda _item: True)[0]
             if found is not None and not found.forgotten and found.recorded_at:
                 return found
             searcher = Searcher(overlay, self._encoder, overlay.state.reader(OWNER_NAME), self._clock())
@@ -345,13 +345,13 @@ class Service:
         raise NotFound("No item has this id, address or name. `instant-recall search` shows what there is.")
 
 
-def _at(overlay: Overlay, wanted: str) -> tuple[Item | None, str]:
-    """The item at an address and the part meant: the whole address first, then the part behind #."""
-    whole = overlay.at(wanted)
+def _at(overlay: Overlay, wanted: str, allowed: Callable[[str], bool]) -> tuple[Item | None, str]:
+    """The allowed item at an address and the part meant: the whole address first, then the part behind #."""
+    whole = overlay.at(wanted, allowed)
     if whole is not None:
         return whole, ""
     start, _, anchor = wanted.partition("#")
-    return overlay.at(start), anchor
+    return overlay.at(start, allowed), anchor
 
 
 def _behind(position: Position, wanted: str) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..events.position import Position
+from .addresses import Addresses
 from .asset_index import Group, Vectors
 from .eligibility import Audiences, Policies
 from .items import Item
@@ -29,8 +30,7 @@ class Base:
     segment: FrozenSegment
     names: NameIndex
     ordinals: dict[str, int] = field(default_factory=dict)
-    addresses: dict[str, str] = field(default_factory=dict)
-    """Item ids by address."""
+    addresses: Addresses = field(default_factory=Addresses)
 
     def rows_of(self, item: Item) -> dict[Row, int]:
         """Numbers of the rows that the base holds of an item, in order; they follow one another."""

@@ -6,13 +6,14 @@ rows that still hold where they are; the others are marked dead, and new ones ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import structlog
 
 from ..events.envelope import RecordedEvent, UnreadableEvent
 from ..events.position import Position
+from .addresses import Addresses
 from .asset_index import halve
 from .base import Base
 from .eligibility import BoolArray, Policies
@@ -38,7 +39,7 @@ class Overlay:
         self.alive_in_base: BoolArray = np.ones(len(base.segment), dtype=np.bool_)
         self.names = NameIndex()
         self._encoder = encoder
-        self._addresses: dict[str, str] = {}
+        self._addresses = Addresses()
         self._ids: list[str] = []
         self._ordinals: dict[str, int] = {}
         self._rows: dict[int, dict[Row, tuple[bool, int]]] = {}
@@ -87,15 +88,13 @@ class Overlay:
         known = len(self.base.ids)
         return self.base.ids[ordinal] if ordinal < known else self._ids[ordinal - known]
 
-    def at(self, address: str) -> Item | None:
-        """The item whose id or address this is."""
-        if (known := self.state.get(address)) is not None:
+    def at(self, address: str, allowed: Callable[[str], bool] = lambda _item: True) -> Item | None:
+        """The item whose id or address this is, if it is allowed; of several at one address, the newest record."""
+        if (known := self.state.get(address)) is not None and allowed(address):
             return known
-        for table in (self._addresses, self.base.addresses):
-            found = self.state.get(table.get(address, ""))
-            if found is not None and found.address == address:
-                return found
-        return None
+        ids = {*self._addresses.items(address), *self.base.addresses.items(address)}
+        there = [item for key in ids if allowed(key) and (item := self.state.get(key)) and item.address == address]
+        return max(there, key=lambda item: (item.recorded_at, item.id), default=None)
 
     def rows(self, ordinal: int) -> tuple[Sequence[int], Sequence[int]]:
         """Living rows of an item: numbers in the base's segment, and numbers in this one's."""
@@ -113,8 +112,7 @@ class Overlay:
         for item in items:
             ordinal = self._place(item)
             self.names.add(item)
-            if item.address:
-                self._addresses[item.address] = item.id
+            self._addresses.add(item.address, item.id)
             living = self._rows.setdefault(ordinal, {})
             wanted = dict.fromkeys(rows_of(item))
             for row in [row for row in living if row not in wanted]:

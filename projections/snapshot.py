@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..events.errors import CorruptSnapshot, IncompatibleSnapshot, NotFound
 from ..events.log import EventLog
 from ..events.position import Position
+from .addresses import Addresses
 from .asset_index import Group, Vectors
 from .base import Base, empty_base
 from .eligibility import Audiences, Policies
@@ -144,7 +145,9 @@ def open_base(opened: Opened, *, between: Callable[[], None] = lambda: None) -> 
             "Build a new one with `instant-recall snapshot --full`."
         ) from error
     ordinals = {item: ordinal for ordinal, item in enumerate(ids)}
-    addresses = {item.address: item.id for item in state.items.values() if item.address}
+    addresses = Addresses()
+    for item in state.items.values():
+        addresses.add(item.address, item.id)
     return Base(opened.manifest.generation, state, ids, policies, segment, names, ordinals, addresses)
 
 

@@ -250,6 +250,23 @@ def test_a_removed_snapshot_folder_leaves_the_one_in_memory_in_use(log: MemoryEv
     assert pushed(service, "lark and wren") == ["skill:lark", "skill:wren"]
 
 
+def test_a_shared_address_opens_the_item_that_is_still_there_also_from_a_snapshot(
+    log: MemoryEventLog, tmp_path: Path
+) -> None:
+    store = SnapshotStore(tmp_path / "snapshots")
+    service = Service(log, encoder(), store)
+    remember(service, "lark", "Feeds paper", kind="skill", address="skills/feeder/SKILL.md")
+    remember(service, "wren", "Feeds letters", kind="skill", address="skills/feeder/SKILL.md")
+    log.append([draft(ev.ItemClosed(item="skill:lark", reason="renamed"))])  # touched last, as an import does it
+
+    def opened(by: Service) -> str:
+        return by.open(OpenRequest(address="skills/feeder/SKILL.md")).item
+
+    assert opened(service) == "skill:wren"
+    build(log, store, encoder())
+    assert opened(Service(log, encoder(), store)) == "skill:wren"
+
+
 def test_status_counts_what_is_valid_now(service: Service, log: MemoryEventLog) -> None:
     remember(service, "lark", "Feeds paper", kind="skill")
     remember(service, "note", "Some text")
