@@ -108,5 +108,22 @@ def test_what_one_has_pushed_in_a_session_the_other_does_not_push_again(
     assert written.item in items(elsewhere)
 
 
+def test_a_folder_without_the_archive_of_its_log_is_told_so_and_one_that_shares_it_answers_the_same(
+    embedded_settings: Settings, owner: str
+) -> None:
+    url = f"unix://{embedded_settings.server_socket}"
+    a, b, shares = (Settings(embedded_settings.home / owner / name, redis_url=url, owner=owner) for name in "abc")
+    open_log(a).append(list(make_drafts(20)))
+    recall(a, "snapshot")
+    assert recall(a, "archive", "--older-than", "0")["segments"]
+
+    refused = recall(b, "replay", code=1)
+    assert "archive" in refused["message"]
+
+    shares.home.mkdir(parents=True)
+    (shares.home / "archive").symlink_to(a.home / "archive")
+    assert recall(shares, "replay")["items"] == recall(a, "replay")["items"]
+
+
 def items(pushed: PushResponse) -> list[str]:
     return [pointer.item for pointer in pushed.pointers]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import pytest
@@ -48,6 +50,11 @@ def clients(settings: Pair) -> Iterator[Pair]:
         both = Pair(*(running.enter_context(api(each)) for each in settings))
         both.anna.remember(TEXT, name="chart room safe", use_when=(REQUEST,))
         yield both
+
+
+def count_of(settings: Settings) -> int:
+    """Events in an owner's log."""
+    return len(open_log(settings).read(START, 10_000))
 
 
 def what_is_told(ask: Client, address: str) -> str:
@@ -97,6 +104,29 @@ def test_one_id_for_two_things_is_one_thing_for_each(settings: Pair) -> None:
 
     last = [log.read(START)[-1].event for log in logs]
     assert [cast("NoteRecorded", event).text for event in last] == ["", "bob's"]
+
+
+def test_neither_export_nor_backup_holds_anything_of_the_other(clients: Pair, settings: Pair, tmp_path: Path) -> None:
+    for what in ("events", "items"):
+        for who, each in zip(("anna", "bob"), settings, strict=True):
+            recall(each, "export", what, str(tmp_path / f"{who}-{what}"))
+    assert TEXT in (tmp_path / "anna-events").read_text()
+    assert TEXT in (tmp_path / "anna-items").read_text()
+    for what in ("events", "items"):
+        assert "chart" not in (tmp_path / f"bob-{what}").read_text().replace(REQUEST, "")  # Bob asked that himself
+
+    of_anna, of_bob = (recall(each, "backup", str(tmp_path / each.owner)) for each in settings)
+    assert (of_anna["owner"], of_bob["owner"]) == (settings.anna.owner, settings.bob.owner)
+    assert of_anna["events"] == count_of(settings.anna)
+    assert of_bob["events"] == count_of(settings.bob)
+
+
+def test_the_doctor_of_one_tells_nothing_of_the_other(clients: Pair, settings: Pair) -> None:
+    examined = recall(settings.bob, "doctor", code=1)  # an API without an `up` is not well
+    told = json.dumps(examined).replace(settings.bob.owner, "")
+
+    assert settings.anna.owner not in told.replace(str(settings.bob.home), "")
+    assert "chart" not in told
 
 
 def test_what_was_shown_in_a_session_of_one_is_still_shown_in_that_session_of_the_other(clients: Pair) -> None:
