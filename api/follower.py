@@ -63,8 +63,8 @@ class Follower:
     def refresh(self) -> bool:
         """Warm the snapshot that CURRENT names, if it is another one; the next request takes it over.
 
-        Meant for a background thread. An older snapshot, after a rollback, is taken over as well: the overlay holds what
-        it lacks.
+        Meant for a background thread. An older snapshot, after a rollback, is taken over as well: the overlay holds
+        what it lacks.
 
         Returns:
             Whether another snapshot is ready.
