@@ -120,7 +120,8 @@ redis.call('XTRIM', KEYS[1], 'MINID', '=', ARGV[3])
 redis.call('SET', KEYS[3], ARGV[2])
 return {1, {}}
 """
-"""Let go of the events that an archive has, with their payloads. Event ids stay: an event is stored once, for ever.
+"""Let go of the events that an archive has, with their payloads. Event ids stay (about 90 bytes each):
+an event is stored once, however late it is sent again, and an archived one is found by its id.
 
 A payload that was erased since the archive was written is found here, in the same step as the trim: else it would come
 back to life in the archive. The trim comes before the SET, so that a server at its memory limit does all of it: it

@@ -24,7 +24,7 @@ from instant_recall.events.redis_log import RedisEventLog
 from instant_recall.events.settings import Settings
 from instant_recall.events.types import AssetRecorded, SnapshotPublished
 from instant_recall.ops import embedded
-from instant_recall.projections import snapshot
+from instant_recall.projections import building
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.workers import schedule
 from instant_recall.workers.jobs import build_snapshot
@@ -153,7 +153,7 @@ def test_a_damaged_snapshot_is_replaced_by_a_good_one(world: World) -> None:
 
 def test_while_a_builder_is_at_work_another_does_not_begin(world: World) -> None:
     begun, go_on = threading.Event(), threading.Event()
-    write = snapshot.write
+    write = building.write
     outcomes: list[str] = []
 
     def slow_write(*args: object) -> dict[str, int]:
@@ -162,7 +162,7 @@ def test_while_a_builder_is_at_work_another_does_not_begin(world: World) -> None
         return write(*args)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(snapshot, "write", slow_write)
+        patched.setattr(building, "write", slow_write)
         first = threading.Thread(target=lambda: outcomes.append(build_snapshot(str(world.settings.home))["outcome"]))
         first.start()
         try:
@@ -180,13 +180,13 @@ def test_a_builder_that_was_overtaken_says_so_and_tells_the_log_nothing(
 ) -> None:
     """Its lease ran out while it was paused, and somebody else published meanwhile."""
     position = world.record("portal-helper")
-    write = snapshot.write
+    write = building.write
 
     def overtaken(*args: object) -> dict[str, int]:
         world.store.publish(lambda _: {}, position=START, encoder="other", started_from=world.store.current())
         return write(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(snapshot, "write", overtaken)
+    monkeypatch.setattr(building, "write", overtaken)
     assert build_snapshot(str(world.settings.home)) == {"outcome": "stale"}
     assert world.store.generations() == [1]
     assert world.log.read(position) == []
@@ -404,7 +404,9 @@ def test_a_schedule_asks_once_a_day_however_often_it_comes_round(world: World) -
     wait_until(lambda: world.client.zcard("rq:cron_schedulers"))
     time.sleep(2.2)  # two more ticks, which must add nothing
     assert again.poll() is None
-    assert world.queue.job_ids == [schedule.nightly_id(world.settings, now_ms())]
+    assert world.queue.job_ids == [
+        schedule.nightly_id(world.settings, now_ms(), kind) for kind in ("snapshot", "archive")
+    ]
 
 
 def test_what_the_schedule_asked_for_is_what_the_worker_can_run(world: World) -> None:
