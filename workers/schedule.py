@@ -12,7 +12,7 @@ from rq.cron import CronJob, CronScheduler
 
 from ..events.connect import connect, connect_queue
 from ..events.envelope import now_ms
-from ..events.errors import AlreadyRunning
+from ..events.errors import AlreadyRunning, LogUnavailable
 from ..events.position import START
 from ..events.redis_log import RedisEventLog, driver_errors
 from ..events.settings import Settings, private_dir
@@ -39,7 +39,11 @@ class _Cron(CronScheduler):
         asked: list[CronJob] = []
         for job in self.get_jobs():
             if job.func is not None and job.should_run():
-                job.func()
+                try:
+                    job.func()
+                except LogUnavailable as error:  # it stays due; what was asked for already is not asked for twice
+                    log.warning("cron.not_asked", job=job.name, reason=str(error))
+                    continue
                 job.set_enqueue_time(datetime.now(UTC))
                 asked.append(job)
         return asked
