@@ -6,6 +6,7 @@ from ..events.types import PushServed
 from ..projections.pointers import address, clean, gist
 from ..projections.push import Push
 from ..projections.ranker import Ranked
+from ..projections.words import heard
 from .messages import Found, Pointer, PushRequest
 
 GIST = 160
@@ -22,7 +23,7 @@ def access(request: PushRequest, push: Push) -> PushServed:
         items=tuple(item.id for item in items),
         seen=tuple(item.changed for item in items),
         tokens=push.tokens,
-        request=request.request,
+        request=heard(request.request),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -86,7 +86,7 @@ class SearchRequest(Request, frozen=True, kw_only=True):
     query: str
     reader: str = "owner"
     session: str = ""
-    limit: int = 20
+    limit: Annotated[int, msgspec.Meta(ge=0)] = 20
     kinds: tuple[str, ...] = ()
     """Only these kinds; empty: all."""
     min_position: str = ""

@@ -9,7 +9,7 @@ from typing import Final
 
 from .. import __version__
 from ..events.codec import event_from
-from ..events.envelope import EventDraft, draft, new_event_id, now_ms
+from ..events.envelope import EventDraft, Source, draft, new_event_id, now_ms
 from ..events.errors import NotFound, RecallError
 from ..events.log import EventLog
 from ..events.moment import time_text
@@ -32,6 +32,7 @@ from ..projections.ranker import rank
 from ..projections.searcher import Evidence, Searcher
 from ..projections.slugs import slug
 from ..projections.snapshot_store import SnapshotStore
+from ..projections.words import heard
 from . import answers
 from .follower import Follower
 from .history import History, Question, View, admitted
@@ -148,7 +149,7 @@ class Service:
             reader=request.reader,
             session=request.session,
             items=tuple(r.evidence.item.id for r in wanted),
-            request=request.query,
+            request=heard(request.query),
         )
         self._record(draft(served, occurred_at=view.asked_at))
         return SearchResponse(
@@ -263,8 +264,10 @@ class Service:
         event = OwnershipCorrected(item=item.id, request=request.request, said=request.said)
         # The key is for whom the item is for: it says what the item is good at, in the owner's words.
         return self._write(
-            draft(event, occurred_at=self._clock(), audience=item.audience, event_id=request.event_id or None), item.id
-        )
+            draft(event, occurred_at=self._clock(), source=Source(session=request.session),
+                  audience=item.audience, event_id=request.event_id or None),
+            item.id,
+        )  # fmt: skip
 
     def status(self, request: StatusRequest = StatusRequest()) -> StatusResponse:  # noqa: B008 - it is frozen
         """How things stand, or stood, for the owner. Pushes, uptime, encoder and server are the present ones."""

@@ -175,6 +175,7 @@ def test_another_program_on_the_socket_is_named_as_that() -> None:
         lambda client: client.search(cast(Any, None)),
         lambda client: client.search("x", kinds="skill"),
         lambda client: client.search("x", limit=cast(Any, "many")),
+        lambda client: client.search("x", limit=-1),
         lambda client: client.open(cast(Any, b"note:x")),
         lambda client: client.remember("x" * 9_000_000),
         lambda client: client.remember("\ud800"),

@@ -77,6 +77,13 @@ def test_a_correction_takes_an_id_a_name_or_an_address(service: Service, wanted:
     assert service.correct(CorrectRequest(request="x y z", item=wanted)).item == "skill:portal-helper"
 
 
+def test_a_correction_says_in_which_session_it_was_made(service: Service, log: MemoryEventLog) -> None:
+    remember(service, "lark", "Feeds paper", kind="skill")
+    service.correct(CorrectRequest(request="x y z", item="lark", session="s1"))
+
+    assert log.read(START)[-1].source.session == "s1"
+
+
 def test_a_correction_to_something_unknown_says_so(service: Service) -> None:
     with pytest.raises(NotFound, match="search"):
         service.correct(CorrectRequest(request="x", item="no such thing"))
@@ -110,6 +117,17 @@ def test_a_push_writes_one_access_and_nothing_else(service: Service, log: Memory
     event = access.event
     assert isinstance(event, ev.PushServed)
     assert (event.reader, event.session, event.turn, event.items) == ("owner", "s1", "7", ("skill:lark",))
+
+
+def test_a_request_larger_than_an_event_may_be_is_answered_and_remembered(
+    service: Service, log: MemoryEventLog
+) -> None:
+    remember(service, "lark", "Feeds paper", kind="skill")
+    request = "is lark done? " + "x" * 5_000_000
+
+    assert pushed(service, request, session="s1") == ["skill:lark"]
+    assert service.push(PushRequest(request=request, session="s1")).reason == "already_shown"
+    assert [f.item for f in service.search(SearchRequest(query=request)).found] == ["skill:lark"]
 
 
 def test_a_search_shows_what_the_push_keeps_back_with_its_address(service: Service) -> None:
