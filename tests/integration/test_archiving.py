@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,8 +31,12 @@ from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.tests.contract.event_log import names, note, read_all
 from instant_recall.workers.archiving import Archiver, archive_log, limit
 from instant_recall.workers.jobs import build_snapshot
+from instant_recall.workers.queue import enqueue_archive, queue
 from instant_recall.workers.schedule import nightly_id
 from instant_recall.workers.trimming import Stream
+from rq.job import Job
+from rq.serializers import JSONSerializer
+from rq.worker import SimpleWorker
 
 EVERYTHING = Position(LARGEST, 0)
 STEPS = ("read", "payloads_written", "segment_written", "written", "verified", "trimmed", "told")
@@ -519,9 +524,22 @@ def test_the_command_archives_and_tells_what_it_did(world: World) -> None:
     assert world.notes() == numbers(20)
 
 
-def test_the_nightly_job_has_one_id_a_day() -> None:
-    settings = Settings(home=Path("/data"))
-    assert nightly_id(settings, 0, "archive").startswith("archive-1970-01-01-")
+def test_the_nightly_job_archives_by_the_limits_that_were_set(world: World) -> None:
+    world.record(0, 20)
+    world.snapshot_at(world.log.last_position())
+    settings = replace(world.settings, keep_bytes=1)
+    job_id = nightly_id(settings, 0, "archive")
+    assert job_id.startswith("archive-1970-01-01-")
+
+    enqueue_archive(settings, job_id=job_id)
+    enqueue_archive(settings, job_id=job_id)
+    jobs = queue(world.client, settings.owner)
+    SimpleWorker([jobs], connection=world.client, serializer=JSONSerializer).work(burst=True, logging_level="WARNING")
+
+    facts = Job.fetch(job_id, connection=world.client, serializer=JSONSerializer).return_value()
+    assert facts is not None
+    assert facts["segments"] == [one.path.name for one in world.archive.segments()] != []
+    assert world.notes() == numbers(20)
 
 
 def test_limits_are_read_without_opening_a_snapshot(world: World) -> None:
