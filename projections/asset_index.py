@@ -147,11 +147,9 @@ class GrowingVectors:
 
 
 def top(scores: NDArray[Any], rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """The `count` of these rows with the highest positive scores, best first, the earlier row first among equals."""
+    """The `count` of these rows with the highest positive scores, and those that tie with the last; by row."""
     rows = rows[scores[rows] > 0]
-    kept = scores[rows]
     if len(rows) > count:
-        # Keep all that tie with the last place, so that the order of the rows and not of the partition decides.
-        enough = kept >= np.partition(kept, len(kept) - count)[len(kept) - count]
-        rows, kept = rows[enough], kept[enough]
-    return rows[np.argsort(-kept, kind="stable")[:count]]
+        kept = scores[rows]
+        rows = rows[kept >= np.partition(kept, len(kept) - count)[len(kept) - count]]
+    return rows

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ..events.types import Millis
 from .asset_index import cosines, halve, top
@@ -112,8 +113,9 @@ class Searcher:
         looked = [_Look(s, mask, vector, found) for (s, mask), found in zip(self._places, words, strict=True)]
         named = self.named(request)
         ordinals = dict.fromkeys(o for item in named if (o := self._overlay.ordinal(item)) is not None)
-        for look in looked:
-            ordinals |= dict.fromkeys(look.best_items())
+        for kind in (USE, TOPIC):
+            for route in zip(*(look.best(kind) for look in looked), strict=True):
+                ordinals |= dict.fromkeys(_best_items(route))
         for look, rows in zip(looked, zip(*map(self._overlay.rows, ordinals), strict=True), strict=False):
             look.compare_all(rows)
         return [self._weigh(ordinal, looked, named, weight) for ordinal in ordinals]
@@ -122,11 +124,35 @@ class Searcher:
         item = self._overlay.state.get(self._overlay.id_of(ordinal))
         assert item is not None, "an ordinal without an item"  # noqa: S101 - ordinals are made together with their items
         evidence = Evidence(item, named=named.get(item.id, -1), request_weight=weight)
+        texts: list[tuple[float, str]] = []
         for look, rows in zip(looked, self._overlay.rows(ordinal), strict=True):
             for row, kind, words, meaning in look.facts(rows):
-                if _take(evidence, kind, words, meaning):
-                    evidence.anchor = look.segment.anchor(row)
+                _take(evidence, kind, words, meaning)
+                if kind == TOPIC:
+                    texts.append((words + max(meaning, 0.0), look.segment.anchor(row)))
+        evidence.best_text = max((text for text, _ in texts), default=0.0)
+        if evidence.best_text:
+            evidence.anchor = min(anchor for text, anchor in texts if text == evidence.best_text)
         return evidence
+
+
+class _Best(NamedTuple):
+    """The best rows of one segment on one route."""
+
+    scores: Scores
+    ordinals: NDArray[np.int32]
+    """The row's item."""
+
+
+def _best_items(found: Iterable[_Best]) -> list[int]:
+    """Items of the WIDTH best rows of all segments, equals in order of ordinal.
+
+    What stands in the snapshot and what in the overlay has no say: an item's ordinal is its place in the order in which
+    the log first names them, wherever it is kept.
+    """
+    scores, ordinals = map(np.concatenate, zip(*found, strict=True))
+    chosen: list[int] = ordinals[np.lexsort((ordinals, -scores))[:WIDTH]].tolist()
+    return chosen
 
 
 class _Look:
@@ -139,18 +165,17 @@ class _Look:
         self._words = words
         self._meaning = segment.vectors.compare(request)
 
-    def best_items(self) -> list[int]:
-        """Ordinals of the items with the best visible rows, by words and by meaning, for use keys and for topics."""
-        ordinals: list[int] = []
-        for kind in (USE, TOPIC):
-            of_kind = self._mask & (self.segment.rows.kind == kind)
-            rows = np.flatnonzero(of_kind)
-            by_meaning = top(self._meaning, rows, WIDTH)
-            if len(rows) and np.isnan(self._meaning[rows[0]]):
-                by_meaning = self.segment.vectors.nearest(self._request, kind, of_kind, WIDTH)
-            for best in (top(self._words, rows, WIDTH), by_meaning):
-                ordinals += self.segment.rows.item[best].tolist()
-        return ordinals
+    def best(self, kind: int) -> tuple[_Best, _Best]:
+        """The best visible rows of a kind, by words and by meaning."""
+        of_kind = self._mask & (self.segment.rows.kind == kind)
+        rows = np.flatnonzero(of_kind)
+        if len(rows) and np.isnan(self._meaning[rows[0]]):
+            near = self.segment.vectors.nearest(self._request, kind, of_kind, WIDTH)
+            self.compare_all([near.tolist()])
+        else:
+            near = top(self._meaning, rows, WIDTH)
+        by_words, items = top(self._words, rows, WIDTH), self.segment.rows.item
+        return _Best(self._words[by_words], items[by_words]), _Best(self._meaning[near], items[near])
 
     def compare_all(self, rows: Iterable[Sequence[int]]) -> None:
         """Fill in the cosines of these rows that `compare` left to the graph."""
@@ -174,21 +199,16 @@ def _visible_rows(segment: Segment, alive: BoolArray, items: BoolArray, audience
     return visible
 
 
-def _take(evidence: Evidence, kind: int, word: float, meaning: float) -> bool:
-    """Take one row into account; whether it is the best text so far."""
+def _take(evidence: Evidence, kind: int, word: float, meaning: float) -> None:
+    """Take one row into account."""
     meaning = max(meaning, 0.0)
     if kind == NOT_FOR:
         evidence.not_for = max(evidence.not_for, meaning)
-        return False
-    if kind == USE:
+    elif kind == USE:
         evidence.use_words = max(evidence.use_words, word)
         low, high = sorted((meaning, evidence.use_meaning))
         evidence.use_meaning_next = max(evidence.use_meaning_next, low)
         evidence.use_meaning = high
-        return False
-    evidence.topic_words = max(evidence.topic_words, word)
-    evidence.topic_meaning = max(evidence.topic_meaning, meaning)
-    if word + meaning > evidence.best_text:
-        evidence.best_text = word + meaning
-        return True
-    return False
+    else:
+        evidence.topic_words = max(evidence.topic_words, word)
+        evidence.topic_meaning = max(evidence.topic_meaning, meaning)

@@ -41,10 +41,11 @@ def test_no_rows_have_no_cosines() -> None:
     assert cosines(unit_rows(1)[0], unit_rows(0)).tolist() == []
 
 
-def test_top_leaves_out_zeros_and_orders_equals_by_row() -> None:
+def test_top_leaves_out_zeros_and_keeps_all_that_tie_with_the_last() -> None:
     scores = np.array([0.0, 0.5, 0.9, 0.5, 0.5, -1.0])
 
-    assert top(scores, np.arange(6), 3).tolist() == [2, 1, 3]
+    assert top(scores, np.arange(6), 1).tolist() == [2]
+    assert top(scores, np.arange(6), 3).tolist() == [1, 2, 3, 4]
     assert top(scores, np.array([4, 5]), 3).tolist() == [4]
 
 
@@ -61,7 +62,7 @@ def graph(tmp_path: Path) -> Vectors:
 
 def test_the_graph_finds_a_row_by_itself(graph: Vectors) -> None:
     everything = np.ones(3_000, dtype=np.bool_)
-    hits = sum(row == graph.nearest(MATRIX[row], TOPIC, everything, 5)[0] for row in range(0, 3_000, 100))
+    hits = sum(row in graph.nearest(MATRIX[row], TOPIC, everything, 1) for row in range(0, 3_000, 100))
 
     assert hits >= 29
 
@@ -77,7 +78,7 @@ def test_a_narrow_reader_gets_as_many_rows_as_a_wide_one(
 
     assert len(found) == 10
     assert visible[found].all()
-    assert found[0] in top(cosines(MATRIX[1], MATRIX), np.flatnonzero(visible), 3)
+    assert set(top(cosines(MATRIX[1], MATRIX), np.flatnonzero(visible), 1)) <= set(found)
 
 
 def test_keys_and_topics_are_told_apart_by_row() -> None:

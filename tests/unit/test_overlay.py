@@ -9,9 +9,10 @@ from instant_recall.events import types as ev
 from instant_recall.events.envelope import EventDraft, draft
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.position import START
+from instant_recall.ops.corpus import make_drafts, make_requests
 from instant_recall.projections.base import empty_base
-from instant_recall.projections.overlay import Overlay
 from instant_recall.projections.building import build
+from instant_recall.projections.overlay import Overlay
 from instant_recall.projections.snapshot import catch_up, latest_base
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.tests.small_world import NOW, World, answers, encoder, note, skill
@@ -160,3 +161,20 @@ def test_an_overlay_of_another_base_does_not_change_the_base(tmp_path: Path) -> 
 
     assert answers(changed, REQUESTS) != before
     assert answers(Overlay(base, encoder()), REQUESTS) == before
+
+
+def test_when_more_fits_than_a_route_brings_in_snapshot_and_overlay_choose_as_one_index_does(tmp_path: Path) -> None:
+    made = list(make_drafts(200))
+    # Twins tie with one another at the cut, the later ones first in a snapshot if rows had a say.
+    twins = [note(f"twin {n}", "the very same words about the harbour light") for n in range(60)]
+    log = MemoryEventLog()
+    log.append([*made[:100], *map(draft, twins[::2])])
+    store = SnapshotStore(tmp_path / "snapshots")
+    build(log, store, encoder())
+    log.append([*map(draft, twins[1::2]), *made[100:], *map(draft, reversed(twins[:10]))])
+    resumed, replayed = Overlay(latest_base(store, encoder()), encoder()), Overlay(empty_base(encoder().dim), encoder())
+    for overlay in (resumed, replayed):
+        catch_up(overlay, log)
+
+    requests = [*make_requests(50, made), "what about the harbour light", "the very same words"]
+    assert answers(resumed, requests) == answers(replayed, requests)
