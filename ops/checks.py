@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import socket
 import stat
+import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from ..api.client import Client
@@ -28,7 +32,7 @@ LITTLE_SPACE: Final = 1 << 30
 """Bytes free on the disk below which it is time to look; a rebuild of 100,000 items takes about 200 MB for a while."""
 NO_SPACE: Final = 100 << 20
 """Bytes free below which the next write may fail."""
-ANSWER_S: Final = 3.0
+ANSWER_S: Final = 2.0
 """An API that has not answered within this many seconds hangs."""
 
 
@@ -98,11 +102,26 @@ def running(patient: Patient) -> Iterator[Finding]:
         patient.status = client.status()
     except RecallError as error:
         says = f"`up` runs (process {pid}), but its API does not answer within {ANSWER_S:.0f} s: {error}"
-        yield Finding("running", "BAD", says, f"{patient.type('down')} && {patient.type('up')}")
+        hung = _listener(patient.settings.api_socket)
+        # Its supervisor starts another at once.
+        remedy = f"kill -9 {hung}" if hung else f"{patient.type('down')} && {patient.type('up')}"
+        yield Finding("running", "BAD", says, remedy)
         return
     finally:
         client.close()
     yield Finding("running", "ok", f"process {pid}, version {patient.status.version}; the API answers")
+
+
+def _listener(path: Path) -> int | None:
+    """The process that listens at a socket, if the system tells (Linux does): the kernel takes a connection for it."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return None
+    with socket.socket(socket.AF_UNIX) as tried, suppress(OSError):
+        tried.settimeout(1.0)
+        tried.connect(str(path))
+        pid, _, _ = struct.unpack("3i", tried.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+        return int(pid)
+    return None
 
 
 def orphans(patient: Patient) -> Iterator[Finding]:

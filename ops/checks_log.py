@@ -33,6 +33,7 @@ from .raw_log import RawLog
 CLOCK_WARN_MS: Final = 2_000
 CLOCK_BAD_MS: Final = 60_000
 """A difference of clocks: from the first on, times look odd; from the second on, as-of and validity are wrong."""
+SET_CLOCK: Final = "timedatectl set-ntp true"
 LOOK_BACK: Final = 5_000
 """Events among which the last write and the last push are looked for."""
 BEHIND: Final = 10_000
@@ -96,10 +97,10 @@ def clock(patient: Patient) -> Iterator[Finding]:
             f"the last event is {_span(ahead)} ahead of the server's clock, so the clock was set back. No event is "
             "lost or out of order; until then, new ones are recorded at that time"
         )
-        yield Finding("clock", "BAD" if ahead > CLOCK_BAD_MS else "warn", says, "timedatectl")
+        yield Finding("clock", "BAD" if ahead > CLOCK_BAD_MS else "warn", says, SET_CLOCK)
     if apart > CLOCK_WARN_MS:
         says = f"the server's clock and this machine's are {_span(apart)} apart"
-        yield Finding("clock", "BAD" if apart > CLOCK_BAD_MS else "warn", says, "timedatectl")
+        yield Finding("clock", "BAD" if apart > CLOCK_BAD_MS else "warn", says, SET_CLOCK)
     elif ahead <= CLOCK_WARN_MS:
         yield Finding("clock", "ok", "the server agrees with this machine, and the log with both")
 
@@ -131,7 +132,7 @@ def archive(patient: Patient) -> Iterator[Finding]:
             opened = kept.open(segment)
         except CorruptArchive as error:
             bad += 1
-            yield Finding("archive", "BAD", str(error), f"ls -l {patient.settings.archive_dir}")
+            yield Finding("archive", "BAD", str(error), patient.type("restore BACKUP.tar.zst --archive"))
             previous = segment.last
             continue
         if opened.previous != previous:
@@ -148,7 +149,7 @@ def archive(patient: Patient) -> Iterator[Finding]:
 
 def _gap(patient: Patient, after: Position, until: Position) -> Finding:
     says = f"the events behind {after} and up to {until} are missing: put their files back from a backup"
-    return Finding("archive", "BAD", says, f"ls -l {patient.settings.archive_dir}")
+    return Finding("archive", "BAD", says, patient.type("restore BACKUP.tar.zst --archive"))
 
 
 def reactor(patient: Patient) -> Iterator[Finding]:

@@ -39,23 +39,45 @@ def backup(invocation: Invocation, file: Path) -> None:
 @root_options
 @click.argument("file", type=click.Path(path_type=Path))
 @option("--replace", is_flag=True, help="Replace the log that is here; it is backed up into the data folder first.")
+@option("--archive", is_flag=True, help="Only put back files of the archive that are damaged or missing here.")
 @pass_invocation
-def restore(invocation: Invocation, file: Path, replace: bool) -> None:
+def restore(invocation: Invocation, file: Path, replace: bool, archive: bool) -> None:
     """Put a backup's log in place, every position as it was.
 
-    The file is verified whole before anything is changed. Nothing may be running: type `down` first.
+    The file is verified whole before anything is changed. Nothing may be running: type `down` first. With --archive the
+    log stays as it is, and things may go on running.
     """
+    if archive and replace:
+        raise click.UsageError("--archive changes nothing of the log, so there is nothing to --replace.")
     from . import logs  # noqa: PLC0415
     from .backup import restore as put_back  # noqa: PLC0415
     from .local import log_at_hand  # noqa: PLC0415
 
     logs.configure("error")
+    if archive:
+        _mend(invocation, file)
+        return
     with log_at_hand(invocation.settings):
         report = put_back(invocation.settings, file.absolute(), replace=replace)
     lines = _kept("Restored", report)
     if report.kept_before:
         lines.append(f"What was here before: {report.kept_before}")
     invocation.output.message(report, [*lines, "Next: `instant-recall up`; snapshots are built anew from the log."])
+
+
+def _mend(invocation: Invocation, file: Path) -> None:
+    from .local import log_at_hand  # noqa: PLC0415
+    from .mending import mend_archive  # noqa: PLC0415
+
+    with log_at_hand(invocation.settings) as log:
+        report = mend_archive(log, invocation.settings, file.absolute())
+    told = f"Put back {count(len(report.segments), 'segment')}: {', '.join(report.segments)}"
+    lines = [
+        told if report.segments else "Nothing to put back: the backup has no file that is damaged or missing here."
+    ]
+    if report.erased:
+        lines.append(f"{count(report.erased, 'text')} of forgotten items came back with it and were erased again.")
+    invocation.output.message(report, lines)
 
 
 def _kept(word: str, report: BackupReport) -> list[str]:

@@ -24,6 +24,7 @@ from instant_recall.events.settings import Settings
 from instant_recall.events.types import ItemForgotten, ItemMuted, NoteRecorded, OwnershipCorrected
 from instant_recall.ops import embedded
 from instant_recall.ops.backup import backup, restore
+from instant_recall.ops.mending import mend_archive
 from instant_recall.ops.raw_log import RawEvent, RawLog
 from instant_recall.ops.running_lock import sole_runner
 from instant_recall.projections.snapshot_store import SnapshotStore
@@ -312,3 +313,44 @@ def test_an_owner_with_odd_letters_keeps_its_neighbours_keys(embedded_client: re
     assert raw.switch(replace=True)
     assert embedded_client.get(f"ir:{{{neighbour}}}:reactor") == b"mine"
     assert embedded_client.xinfo_stream(f"ir:{{{odd}}}:log")["last-generated-id"] == b"7-0"
+
+
+def test_files_of_the_archive_that_are_damaged_or_missing_are_put_back_and_the_log_stays(
+    here: Settings, tmp_path: Path
+) -> None:
+    fill(here)
+    backup(here, tmp_path / "b.tar.zst")
+    log = open_log(here)
+    later = log.append([draft(ItemMuted(item="note:8"))])[0].position
+    before = stored(here)
+    assert mend_archive(log, here, tmp_path / "b.tar.zst").segments == ()
+    segment, payloads = sorted(here.archive_dir.glob("*.zst"), key=lambda path: "payloads" in path.name)
+    segment.write_bytes(segment.read_bytes()[:-9])
+    assert mend_archive(log, here, tmp_path / "b.tar.zst").segments == (segment.name,)
+    assert stored(here) == before
+    payloads.unlink()
+    assert mend_archive(log, here, tmp_path / "b.tar.zst").segments == (segment.name,)
+    assert stored(here) == before
+    assert open_log(here).last_position() == later
+
+
+def test_a_text_that_was_erased_since_the_backup_does_not_come_back(here: Settings, tmp_path: Path) -> None:
+    fill(here)
+    backup(here, tmp_path / "b.tar.zst")
+    log = open_log(here)
+    log.append([draft(ItemForgotten(item="note:2"))])
+    assert log.erase_payload(stored(here)[2].event_id.decode())
+    before = stored(here)
+    for path in here.archive_dir.glob("*.zst"):
+        path.unlink()
+    report = mend_archive(log, here, tmp_path / "b.tar.zst")
+    assert (len(report.segments), report.erased) == (1, 1)
+    assert stored(here) == before
+
+
+def test_a_backup_of_another_owner_mends_nothing(here: Settings, there: Settings, tmp_path: Path) -> None:
+    fill(here)
+    backup(here, tmp_path / "b.tar.zst")
+    other = Settings(home=there.home, redis_url=there.redis_url, owner="somebody")
+    with pytest.raises(RecallError, match="another backup"):
+        mend_archive(open_log(other), other, tmp_path / "b.tar.zst")

@@ -215,7 +215,7 @@ def configured(client: redis.Redis, name: str, value: str) -> Iterator[None]:
     try:
         yield
     finally:
-        client.config_set(name, before)
+        client.config_set(name, str(before))
 
 
 def test_a_server_that_may_lose_events_is_bad(folder: Settings, embedded_client: redis.Redis) -> None:
