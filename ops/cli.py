@@ -42,7 +42,7 @@ def _json_for_what_was_typed_wrongly(ctx: click.Context) -> Iterator[None]:
 
 
 class RecallGroup(click.Group):
-    """Lists commands in the order in which they are met, and turns a RecallError into one line and exit code 1."""
+    """Lists commands in the order in which they are met, and turns what can go wrong into one line and exit code 1."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """In the order in which they were added, not by the alphabet."""
@@ -55,13 +55,26 @@ class RecallGroup(click.Group):
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a RecallError ends it with exit code 1."""
+        """Run the command; a RecallError, or a file or folder that cannot be used, ends it with exit code 1."""
         try:
             with _json_for_what_was_typed_wrongly(ctx):
                 return super().invoke(ctx)
+        except BrokenPipeError:  # nobody reads on (`| head`): click ends quietly
+            raise
+        except OSError as error:
+            ctx.ensure_object(Invocation).output.error(_unusable(error))
+            ctx.exit(1)
         except RecallError as error:
             ctx.ensure_object(Invocation).output.error(error)
             ctx.exit(1)
+
+
+def _unusable(error: OSError) -> RecallError:
+    where = f"{error.filename} cannot be used" if error.filename else "A file or folder cannot be used"
+    return RecallError(
+        f"{where} ({error.strerror or type(error).__name__}). "
+        "Mend its rights, free some space, or choose another data folder with --home."
+    )
 
 
 @click.group(

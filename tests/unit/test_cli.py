@@ -50,6 +50,19 @@ def test_with_json_an_error_is_one_object_on_standard_output(command: list[str],
     assert "instant-recall up" in json.loads(said.stdout)["message"]
 
 
+@pytest.mark.parametrize("command", [["up"], ["snapshot"], ["replay"], ["import", "notes", "."]], ids=" ".join)
+def test_a_file_where_the_data_folder_should_be_is_one_line_that_names_it(command: list[str], tmp_path: Path) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("")
+    said = run("--home", in_the_way / "data", *command)
+
+    assert said.exit_code == 1
+    assert isinstance(said.exception, SystemExit)
+    assert str(in_the_way) in said.stderr
+    assert "--home" in said.stderr
+    assert len(said.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize("typed", [["pusch", "x"], ["push"], ["push", "x", "--limit", "3"], ["import", "recipes", "."]])
 def test_what_is_typed_wrongly_exits_with_2(typed: list[str], home: Path) -> None:
     assert run("--home", home, *typed).exit_code == 2
