@@ -1,0 +1,223 @@
+"""A naive model of what is known and who may see it: dictionaries, one rule of the design after the other.
+
+It shares the event types with the product and nothing else: no state, no eligibility, no index. It is slow and obvious.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from instant_recall.events import types as ev
+from instant_recall.events.types import Millis
+
+Audience = tuple[str, ...]
+
+NAMED_KINDS = ("skill", "tool", "machine", "decision", "approach", "document")
+KINDS = (*NAMED_KINDS, "note", "session")
+FEWEST_WORDS_OF_A_TURN = 4
+
+
+def words(text: str) -> list[str]:
+    """The words of a text. The tests use none that share a stem, and no stop words."""
+    return re.findall(r"[a-z]+", text.lower())
+
+
+@dataclass
+class Key:
+    """A situation in which a thing helps, or does not."""
+
+    id: str
+    phrase: str
+    negative: bool
+    audience: Audience
+    learned: bool
+    """It did not come with the record of the thing, so a new record does not take it away."""
+
+
+@dataclass
+class Thing:
+    """One thing the owner has, or has at least named."""
+
+    kind: str
+    recorded: bool = False
+    audience: Audience = ("owner",)
+    names: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    turns: dict[int, tuple[str, str]] = field(default_factory=dict)
+    project: str = ""
+    keys: list[Key] = field(default_factory=list)
+    valid_from: Millis | None = None
+    valid_until: Millis | None = None
+    muted: bool = False
+    quarantined: bool = False
+    forgotten: bool = False
+    edition: int = 0
+    """Counts how often it said something new; what was shown is shown again only when this moves."""
+
+
+class Naive:
+    """What an owner has, by id, and which readers were let in to what."""
+
+    def __init__(self) -> None:
+        self.things: dict[str, Thing] = {}
+        self.readers: dict[str, Audience] = {}
+        self.shown: dict[str, dict[str, int]] = {}
+        self._editions = 0
+
+    # --- what the tests ask --------------------------------------------------------------------------------------
+
+    def visible(self, reader: str, now: Millis) -> set[str]:
+        """Ids of the things that a reader may be told of at a moment."""
+        return {item for item, thing in self.things.items() if self._sees(reader, thing, now)}
+
+    def keys(self, item: str, reader: str) -> set[tuple[str, bool]]:
+        """Phrase and sign of the keys of a thing that a reader may see."""
+        return {(key.phrase, key.negative) for key in self.things[item].keys if self._meets(reader, key.audience)}
+
+    def find(self, request: str, reader: str, now: Millis) -> set[str]:
+        """Every visible thing of which some text that the reader may see shares a word with the request."""
+        asked = set(words(request))
+        return {item for item in self.visible(reader, now) if asked & self._words_of(item, reader)}
+
+    def named(self, request: str, reader: str, now: Millis) -> set[str]:
+        """Every visible thing whose name or alias is a word of the request; notes and sessions have no such name."""
+        asked = set(words(request))
+        return {
+            item
+            for item in self.visible(reader, now)
+            if self.things[item].kind in NAMED_KINDS and asked.intersection(self.things[item].names)
+        }
+
+    def fresh(self, session: str) -> set[str]:
+        """Ids of the things that would be news to a session."""
+        shown = self.shown.get(session, {})
+        return {item for item, thing in self.things.items() if shown.get(item) != thing.edition}
+
+    def _sees(self, reader: str, thing: Thing, now: Millis) -> bool:
+        if not thing.recorded or thing.forgotten or thing.muted or thing.quarantined:
+            return False
+        begun = thing.valid_from is None or thing.valid_from <= now
+        ended = thing.valid_until is not None and thing.valid_until <= now
+        return begun and not ended and self._meets(reader, thing.audience)
+
+    def _meets(self, reader: str, audience: Audience) -> bool:
+        return reader == "owner" or bool(set(audience) & set(self.readers.get(reader, ())))
+
+    def _words_of(self, item: str, reader: str) -> set[str]:
+        thing = self.things[item]
+        said = [*thing.texts, *thing.names] if thing.kind != "session" else [thing.project, *thing.texts]
+        said += [text for _, text in thing.turns.values() if len(text.split()) >= FEWEST_WORDS_OF_A_TURN]
+        said += [key.phrase for key in thing.keys if not key.negative and self._meets(reader, key.audience)]
+        return {word for text in said for word in words(text)}
+
+    # --- what happened -------------------------------------------------------------------------------------------
+
+    def take(self, event: ev.Event, event_id: str, occurred_at: Millis, stored_at: Millis, audience: Audience) -> None:
+        """Take one event in that was not there before."""
+        reported = min(occurred_at, stored_at)
+        match event:
+            case ev.AssetRecorded() | ev.NoteRecorded():
+                self._record(event, event_id, audience)
+                if event.supersedes and event.supersedes != event.item and not self.things[event.item].forgotten:
+                    self._end(event.supersedes, reported)
+            case ev.TurnRecorded():
+                self._turn(event, audience)
+            case ev.SessionClosed():
+                self._close_session(event, event_id, audience)
+            case ev.KeyAdded(item=item, phrase=phrase, negative=negative):
+                self._learn(item, Key(f"{event_id}/0", phrase, negative, audience, learned=True))
+            case ev.KeyRemoved(item=item, key=gone):
+                if item in self.things:
+                    self.things[item].keys = [key for key in self.things[item].keys if key.id != gone]
+            case ev.OwnershipCorrected(item=item):
+                for n, phrase in enumerate(p for p in (event.request, event.said) if p):
+                    self._learn(item, Key(f"{event_id}/{n}", phrase, False, audience, learned=True))
+            case ev.ItemSuperseded(item=item):
+                self._end(item, reported)
+                if event.by and event.by != item and not self.things[item].forgotten:
+                    self._thing(event.by)
+            case ev.ItemClosed(item=item, closed_at=closed_at):
+                self._end(item, reported if closed_at is None else closed_at)
+            case ev.ItemMuted(item=item) | ev.ItemUnmuted(item=item):
+                self._thing(item).muted = isinstance(event, ev.ItemMuted)
+            case ev.ItemQuarantined(item=item) | ev.ItemReleased(item=item):
+                self._thing(item).quarantined = isinstance(event, ev.ItemQuarantined)
+            case ev.ReaderGranted(reader=reader, scopes=scopes):
+                self.readers[reader] = scopes
+            case ev.ReaderRevoked(reader=reader):
+                self.readers.pop(reader, None)
+            case ev.ItemForgotten(item=item):
+                self.things[item] = Thing(self._thing(item).kind, forgotten=True)
+            case ev.PushServed(session=session, items=items):
+                if session and items:
+                    seen = self.shown.setdefault(session, {})
+                    seen.update({item: self.things[item].edition for item in items})
+            case ev.ContextReset(session=session):
+                self.shown.pop(session, None)
+
+    def _thing(self, item: str) -> Thing:
+        kind = item.partition(":")[0]
+        return self.things.setdefault(item, Thing(kind if kind in KINDS else "note"))
+
+    def _end(self, item: str, at: Millis) -> None:
+        self._thing(item).valid_until = at
+
+    def _says_something_new(self, thing: Thing) -> None:
+        self._editions += 1
+        thing.edition = self._editions
+
+    def _record(self, event: ev.AssetRecorded | ev.NoteRecorded, event_id: str, audience: Audience) -> None:
+        thing = self._thing(event.item)
+        if thing.forgotten:
+            return
+        kind, names, texts = "note", [event.name], ["", "", event.text]
+        if isinstance(event, ev.AssetRecorded):
+            kind, names = event.kind, [event.name, *event.aliases]
+            texts = [event.purpose, event.description, event.text]
+        if (thing.names, thing.texts) != (names, texts):
+            self._says_something_new(thing)
+        thing.kind, thing.recorded, thing.audience, thing.names, thing.texts = kind, True, audience, names, texts
+        thing.valid_from, thing.valid_until = event.valid_from, event.valid_until
+        given = [*event.use_when, *([event.request] if event.request else [])]
+        own = [Key(f"{event_id}/{n}", phrase, False, audience, learned=False) for n, phrase in enumerate(given)]
+        thing.keys = own + [key for key in thing.keys if key.learned]
+
+    def _session(self, session: str, project: str, audience: Audience) -> Thing:
+        thing = self._thing(f"session:{session}")
+        if thing.recorded:  # what is said later for more eyes must not open what was said before
+            both = tuple(label for label in thing.audience if label in audience)
+            audience = thing.audience if thing.audience == audience else both or ("owner",)
+        thing.audience, thing.recorded, thing.kind = audience, True, "session"
+        thing.project = project or thing.project
+        return thing
+
+    def _turn(self, event: ev.TurnRecorded, audience: Audience) -> None:
+        if self._thing(f"session:{event.session}").forgotten:
+            return
+        thing = self._session(event.session, event.project, audience)
+        if not thing.edition:
+            self._says_something_new(thing)
+        thing.turns.pop(event.turn, None)
+        thing.turns[event.turn] = (event.role, event.text)
+
+    def _close_session(self, event: ev.SessionClosed, event_id: str, audience: Audience) -> None:
+        known = self._thing(f"session:{event.session}")
+        asked = [
+            text
+            for role, text in known.turns.values()
+            if role == "owner" and len(text.split()) >= FEWEST_WORDS_OF_A_TURN
+        ]
+        if not known.forgotten:
+            thing = self._session(event.session, event.project, audience)
+            thing.texts = [event.outcome]
+            self._says_something_new(thing)
+        for item in event.helped:
+            for n, phrase in enumerate(asked):
+                self._learn(item, Key(f"{event_id}/{n}", phrase, False, audience, learned=True))
+
+    def _learn(self, item: str, key: Key) -> None:
+        thing = self._thing(item)
+        same = [k for k in thing.keys if (k.phrase, k.negative, k.audience) == (key.phrase, key.negative, key.audience)]
+        if not thing.forgotten and not same:
+            thing.keys.append(key)
