@@ -15,6 +15,7 @@ import structlog
 from ..events.envelope import EventDraft
 from ..events.errors import InvalidEvent, LogFull, LogUnavailable
 from ..events.log import EventLog
+from ..events.types import PushServed
 
 log = structlog.get_logger()
 
@@ -32,15 +33,30 @@ class Recorder:
         self._events = events
         self._waiting: queue.Queue[EventDraft | None] = queue.Queue(_WAITING)
         self._closing = threading.Event()
+        self._pending: dict[str, EventDraft] = {}
+        """Accesses that are not in the log yet, by event id."""
         self._thread = threading.Thread(target=self._run, name="accesses", daemon=True)
         self._thread.start()
 
     def __call__(self, draft: EventDraft) -> None:
         """Queue one access; never waits, never raises."""
+        self._pending[draft.event_id] = draft
         try:
             self._waiting.put_nowait(draft)
         except queue.Full:
+            del self._pending[draft.event_id]
             log.warning("access.dropped", event_id=draft.event_id)
+
+    def shown(self, session: str) -> dict[str, str]:
+        """What a session was shown of which the log does not know yet: item ids, each with the `changed` it had then.
+
+        Ask before reading the log: what is not told here any more is there.
+        """
+        shown: dict[str, str] = {}
+        for waiting in list(self._pending.values()) if session else ():
+            if isinstance(waiting.event, PushServed) and waiting.event.session == session:
+                shown |= zip(waiting.event.items, waiting.event.seen, strict=True)
+        return shown
 
     def close(self) -> None:
         """Write what is queued and end the thread; gives up after five seconds, or when the log cannot be reached."""
@@ -57,6 +73,8 @@ class Recorder:
             except Exception as error:  # noqa: BLE001 - the accesses after these must still be written
                 # Without a traceback: it may quote a request.
                 log.error("access.lost", count=len(batch), error=type(error).__name__)  # noqa: TRY400
+            for access in batch:
+                del self._pending[access.event_id]
 
     def _write(self, batch: list[EventDraft]) -> None:
         """Append a batch, for as long as it takes; one access that cannot be stored takes no other with it."""

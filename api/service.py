@@ -87,6 +87,7 @@ class Service:
         self._clock = clock
         self._server = server
         self._record = record or (lambda access: self._log.append([access]) and None)
+        self._shown: Callable[[str], dict[str, str]] = getattr(record, "shown", lambda _session: {})
         self._follower = Follower(log, encoder, snapshots)
         self._history = History(log, encoder, snapshots)
         self._started = time.monotonic()
@@ -105,13 +106,14 @@ class Service:
         """
         began = time.perf_counter()
         request = admitted(request)
+        waiting = self._shown(request.session)  # before the log is read: an access is in one of the two
         with self._view(request, PUSH_BUDGET_S, now) as view:
             overlay = view.overlay
             position, generation = overlay.position, overlay.base.generation
             push = compose(
                 Searcher(overlay, self._encoder, overlay.state.reader(request.reader), view.now),
                 request.request,
-                shown=overlay.state.shown.get(request.session, {}) | dict.fromkeys(request.already_shown, ""),
+                shown=overlay.state.shown.get(request.session, {}) | waiting | dict.fromkeys(request.already_shown, ""),
                 bar=bar,
             )
         self._pushes += 1

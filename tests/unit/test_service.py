@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,8 +20,9 @@ from instant_recall.api.messages import (
 from instant_recall.api.recorder import Recorder
 from instant_recall.api.service import Service
 from instant_recall.events import types as ev
-from instant_recall.events.envelope import draft
+from instant_recall.events.envelope import EventDraft, draft
 from instant_recall.events.errors import InvalidEvent, NotFound, RecallError
+from instant_recall.events.log import Appended
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.position import START, Position
 from instant_recall.projections.building import build
@@ -293,6 +296,28 @@ def test_status_counts_what_is_valid_now(service: Service, log: MemoryEventLog) 
 
     assert status.items == {"note": 1}
     assert status.position == status.applied == str(log.last_position())
+
+
+def test_nothing_is_shown_twice_though_the_first_push_is_not_written_yet() -> None:
+    class Slow(MemoryEventLog):
+        """A log that takes no accesses for now."""
+
+        def append(self, drafts: Sequence[EventDraft]) -> list[Appended]:
+            """Append, but wait with accesses."""
+            if isinstance(drafts[0].event, ev.PushServed):
+                written.wait(10)
+            return super().append(drafts)
+
+    written = threading.Event()
+    log = Slow()
+    service = Service(log, encoder(), record=Recorder(log))
+    remember(service, "lark", "Feeds paper", kind="skill")
+    asked = [service.push(PushRequest(request="is lark done", session=session)) for session in ("s1", "s1", "s2", "")]
+    written.set()
+    service.close()
+
+    assert [len(answer.pointers) for answer in asked] == [1, 0, 1, 1]
+    assert pushed(service, "is lark done", session="s2") == []
 
 
 def test_accesses_are_written_behind_the_requests_back_and_none_is_lost_at_the_end(log: MemoryEventLog) -> None:
