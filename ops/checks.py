@@ -32,6 +32,8 @@ LITTLE_SPACE: Final = 1 << 30
 """Bytes free on the disk below which it is time to look; a rebuild of 100,000 items takes about 200 MB for a while."""
 NO_SPACE: Final = 100 << 20
 """Bytes free below which the next write may fail."""
+LEFT_BEHIND: Final = (".restore-*", ".mend-*")
+"""Working folders of `restore`, see backup.py and mending.py."""
 ANSWER_S: Final = 2.0
 """An API that has not answered within this many seconds hangs."""
 
@@ -173,3 +175,11 @@ def disk(patient: Patient) -> Iterator[Finding]:
     # What is large and is ours shows here; what may go is the owner's to say.
     remedy = "" if level == "ok" else f"du -sh {patient.folder}/*"
     yield Finding("disk", level, f"{free / 1e9:,.1f} GB free at {there}", remedy)
+
+
+def leftovers(patient: Patient) -> Iterator[Finding]:
+    """Whether a restore that was killed left its working folder, with texts in it."""
+    found = [path for pattern in LEFT_BEHIND for path in patient.settings.home.glob(pattern)]
+    for path in found:
+        says = f"{path} is of a restore that is under way, or that was killed"
+        yield Finding("leftovers", "warn", says, f"rm -r {shlex.quote(str(path))}")

@@ -308,3 +308,9 @@ def test_the_doctor_reads_no_text(folder: Settings) -> None:
     with closing(connect(folder)) as client:
         client.delete(f"ir:{{{folder.owner}}}:payloads")
     assert found(folder) == []
+
+
+def test_what_a_killed_restore_left_behind_is_named(folder: Settings) -> None:
+    left = folder.home / ".restore-x1"
+    left.mkdir()
+    assert [one.remedy for one in found(folder, "warn") if one.check == "leftovers"] == [f"rm -r {left}"]
