@@ -93,13 +93,16 @@ class Service:
         self._started = time.monotonic()
         self._pushes = 0
 
-    def push(self, request: PushRequest, *, now: Millis | None = None, bar: float | None = None) -> PushResponse:
+    def push(
+        self, request: PushRequest, *, now: Millis | None = None, bar: float | None = None, names: bool = True
+    ) -> PushResponse:
         """At most five pointers for what the owner has just typed, or none.
 
         Args:
             request: see PushRequest.
             now: the moment to answer for; the present when it is None. The request's `as_of` wins over it.
             bar: least probability of a pointer, 0 to 1; the trained one when it is None. 0 shows the ranking.
+            names: see Searcher.find.
 
         Raises:
             RecallError: the past that is asked about cannot be told; see History. So do `search`, `open` and `status`.
@@ -115,6 +118,7 @@ class Service:
                 request.request,
                 shown=overlay.state.shown.get(request.session, {}) | waiting | dict.fromkeys(request.already_shown, ""),
                 bar=bar,
+                names=names,
             )
         self._pushes += 1
         self._record(draft(answers.access(request, push), occurred_at=view.asked_at))

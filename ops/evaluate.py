@@ -16,9 +16,10 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from ..events.errors import RecallError
-from ..projections.encoder import load_encoder
+from ..projections.encoder import Encoder, load_encoder
+from ..projections.pointers import block, tokens
 from .figures import percentiles
-from .playback import Playback, request_of
+from .playback import FULL, Playback, Setup, request_of
 from .worlds import Case, CaseKind, World, millis, read_world
 
 
@@ -31,6 +32,8 @@ class Answer:
     scores: tuple[float, ...]
     tokens: int
     took_ms: float
+    tokens_to: tuple[int, ...] = ()
+    """Tokens of the block if it ended behind each pointer, in order: what a higher bar would have cost."""
 
 
 def run(
@@ -65,13 +68,28 @@ def run(
     return judge(answers)
 
 
-def ask(world: World, *, bar: float | None = None, on_case: Callable[[int, int], None] | None = None) -> list[Answer]:
-    """Ask every case of a world at its moment, earliest first."""
-    playback = Playback(world, load_encoder())
+def ask(
+    world: World,
+    *,
+    bar: float | None = None,
+    setup: Setup = FULL,
+    encoder: Encoder | None = None,
+    on_case: Callable[[int, int], None] | None = None,
+) -> list[Answer]:
+    """Ask every case of a world at its moment, earliest first.
+
+    Args:
+        world: what happened, and the cases.
+        bar: see `run`; a setup without a bar has none, whatever is said here.
+        setup: which parts of the product take part.
+        encoder: the bundled one when it is None; several runs can share one.
+        on_case: told (cases asked, cases in all) after each case.
+    """
+    playback = Playback(world, load_encoder() if encoder is None else encoder, setup)
     answers: list[Answer] = []
     try:
         for case in sorted(world.cases, key=lambda case: case.at):
-            answers.append(_ask_one(playback, case, bar))
+            answers.append(_ask_one(playback, case, bar if setup.bar else 0.0, setup.names))
             if on_case is not None:
                 on_case(len(answers), len(world.cases))
     finally:
@@ -103,21 +121,23 @@ def judge(answers: Sequence[Answer]) -> dict[str, Any]:
     }
 
 
-def _ask_one(playback: Playback, case: Case, bar: float | None) -> Answer:
+def _ask_one(playback: Playback, case: Case, bar: float | None, names: bool) -> Answer:
     at = millis(case.at)
     playback.feed_until(at)
     request = request_of(case)
     # The events are taken in before the clock starts: between two cases of a world lie days, not milliseconds.
     playback.service.status()
     started = time.perf_counter()
-    response = playback.service.push(request, now=at, bar=bar)
+    response = playback.service.push(request, now=at, bar=bar, names=names)
     took = (time.perf_counter() - started) * 1_000
+    lines = [pointer.line for pointer in response.pointers]
     return Answer(
         case=case,
         pushed=tuple(playback.world_id(pointer.item) for pointer in response.pointers),
         scores=tuple(round(pointer.score, 4) for pointer in response.pointers),
         tokens=response.tokens,
         took_ms=took,
+        tokens_to=tuple(tokens(block(lines[:place])) for place in range(1, len(lines) + 1)),
     )
 
 

@@ -28,7 +28,12 @@ NOTHING: Final = Push(reason="nothing_fits")
 
 
 def compose(
-    searcher: Searcher, request: str, *, shown: Mapping[str, str] | None = None, bar: float | None = None
+    searcher: Searcher,
+    request: str,
+    *,
+    shown: Mapping[str, str] | None = None,
+    bar: float | None = None,
+    names: bool = True,
 ) -> Push:
     """Choose and render the pointers for a request.
 
@@ -37,11 +42,12 @@ def compose(
         request: what was typed.
         shown: items that this session has in front of it, with the `changed` they were shown at ("": whatever it was).
         bar: least probability of a pointer that the request does not name; the trained one when it is None.
+        names: see Searcher.find.
     """
     if is_trivial(request):
         return Push(reason="trivial_turn")
     least = model().bar if bar is None else bar
-    fits = [r for r in rank(searcher.find(request)) if r.evidence.named >= 0 or r.probability >= least]
+    fits = [r for r in rank(searcher.find(request, names=names)) if r.evidence.named >= 0 or r.probability >= least]
     seen = shown or {}
     fresh = [r for r in fits if not _was_shown(r.evidence.item, seen)]
     if not fresh:

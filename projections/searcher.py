@@ -102,16 +102,17 @@ class Searcher:
         ids = [item for span in spans for item in sorted(span.items)]
         return {item: place for place, item in enumerate(dict.fromkeys(ids))}
 
-    def find(self, request: str) -> list[Evidence]:
+    def find(self, request: str, *, names: bool = True) -> list[Evidence]:
         """Evidence for every item that some route brings in, in no particular order.
 
-        A request without a known word has no meaning route, and one without any index term no word route.
+        A request without a known word has no meaning route, and one without any index term no word route. Without
+        `names` a name is a word like any other: what the evaluation compares with.
         """
         request = heard(request)
         vector = halve(self._encoder.encode([request]))[0]
         words, weight = score(tokenize([request])[0], [(segment.postings, mask) for segment, mask in self._places])
         looked = [_Look(s, mask, vector, found) for (s, mask), found in zip(self._places, words, strict=True)]
-        named = self.named(request)
+        named = self.named(request) if names else {}
         ordinals = dict.fromkeys(o for item in named if (o := self._overlay.ordinal(item)) is not None)
         for kind in (USE, TOPIC):
             for route in zip(*(look.best(kind) for look in looked), strict=True):

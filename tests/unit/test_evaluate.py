@@ -91,7 +91,8 @@ def test_each_case_is_asked_at_its_moment_by_its_reader_and_the_product_never_se
     seen: list[tuple[PushRequest, int | None, float | None]] = []
     real = Service.push
 
-    def push(self: Service, request: PushRequest, *, now: int | None = None, bar: float | None = None) -> PushResponse:
+    def push(self: Service, request: PushRequest, *, now: int, bar: float, names: bool) -> PushResponse:
+        assert names
         seen.append((request, now, bar))
         return real(self, request, now=now, bar=bar)
 
