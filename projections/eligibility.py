@@ -6,7 +6,7 @@ It fails closed: an unknown reader has no scopes, and an item nobody recorded is
 
 from __future__ import annotations
 
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -21,7 +21,21 @@ BoolArray = NDArray[np.bool_]
 OWNER_NAME: Final = "owner"
 _KINDS: Final[tuple[str, ...]] = get_args(ItemKind)
 
-_MUTED, _QUARANTINED, _FORGOTTEN, _UNRECORDED = 1, 2, 4, 8
+Rule = Literal["forgotten", "unrecorded", "audience", "muted", "quarantined", "not_yet_valid", "ended"]
+Refusals = NDArray[np.uint8]
+
+_MUTED, _QUARANTINED, _FORGOTTEN, _UNRECORDED, _AUDIENCE, _EARLY, _ENDED = (1 << bit for bit in range(7))
+RULES: Final[dict[Rule, int]] = {
+    "forgotten": _FORGOTTEN,
+    "unrecorded": _UNRECORDED,
+    "audience": _AUDIENCE,
+    "muted": _MUTED,
+    "quarantined": _QUARANTINED,
+    "not_yet_valid": _EARLY,
+    "ended": _ENDED,
+}
+"""What can keep an item from a reader, each with its bit; of several the first is the one to tell."""
+
 _ALWAYS: Final = np.iinfo(np.int64).min
 _NEVER: Final = np.iinfo(np.int64).max
 
@@ -121,18 +135,33 @@ class Policies:
         return self.audiences.number(item.audience), flags, _KINDS.index(item.kind), start, end
 
 
+def refusals(policies: Policies, reader: Reader, now: Millis) -> Refusals:
+    """For each item the rules that keep it from this reader at `now`, as the bits of RULES; 0: none does.
+
+    Shape: one value per ordinal.
+    """
+    met = policies.audiences.met_by(reader)
+    found: Refusals = policies._flags.values.copy()
+    if len(found):
+        found |= ~met[policies._audience.values] * np.uint8(_AUDIENCE)
+    found |= (policies._from.values > now) * np.uint8(_EARLY)
+    found |= (policies._until.values <= now) * np.uint8(_ENDED)
+    return found
+
+
 def eligible(policies: Policies, reader: Reader, now: Millis) -> BoolArray:
-    """For each item, whether this reader may be told of it at `now`.
+    """For each item, whether this reader may be told of it at `now`: no rule keeps it back.
 
     An item is eligible when its audience meets the reader's scopes and it is not muted, quarantined, forgotten,
     not yet valid, or no longer valid. Shape: one value per ordinal.
     """
-    met = policies.audiences.met_by(reader)
-    seen: BoolArray = met[policies._audience.values] if len(met) else np.zeros(len(policies), dtype=np.bool_)
-    seen &= policies._flags.values == 0
-    seen &= policies._from.values <= now
-    seen &= now < policies._until.values
+    seen: BoolArray = refusals(policies, reader, now) == 0
     return seen
+
+
+def rule_of(found: int) -> Rule | None:
+    """The first of the rules that `refusals` found for an item, in the order of RULES; None when there is none."""
+    return next((rule for rule, bit in RULES.items() if found & bit), None)
 
 
 def may_see(item: Item, reader: Reader, now: Millis) -> bool:

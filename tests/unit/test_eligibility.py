@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from instant_recall.projections.eligibility import Audiences, Policies, Reader, eligible, may_see
+from instant_recall.projections.eligibility import (
+    Audiences,
+    Policies,
+    Reader,
+    eligible,
+    may_see,
+    refusals,
+    rule_of,
+)
 from instant_recall.projections.items import Item
 
 OWNER = Reader("owner")
@@ -66,3 +74,33 @@ def test_a_copy_of_the_policies_is_independent() -> None:
 
     assert eligible(policies, OWNER, 10).tolist() == [True]
     assert eligible(twin, OWNER, 10).tolist() == [False]
+
+
+@pytest.mark.parametrize(
+    ("fields", "reader", "rule"),
+    [
+        ({}, OWNER, None),
+        ({}, LAB, "audience"),
+        ({"audience": ()}, LAB, "audience"),
+        ({"muted": True}, OWNER, "muted"),
+        ({"quarantined": True}, OWNER, "quarantined"),
+        ({"forgotten": True, "muted": True}, LAB, "forgotten"),
+        ({"valid_from": 11}, OWNER, "not_yet_valid"),
+        ({"valid_until": 10}, OWNER, "ended"),
+        ({"valid_until": 10, "muted": True, "quarantined": True}, OWNER, "muted"),
+    ],
+)
+def test_a_refusal_names_the_rule_and_the_check_follows_it(fields: dict[str, Any], reader: Reader, rule: str) -> None:
+    policies = Policies(Audiences())
+    policies.append(item(audience=("lab",)))
+    policies.append(item(**fields))
+
+    assert rule_of(int(refusals(policies, reader, 10)[1])) == rule
+    assert eligible(policies, reader, 10).tolist() == [True, rule is None]
+
+
+def test_what_was_only_named_is_refused_as_unrecorded() -> None:
+    policies = Policies(Audiences())
+    policies.append(Item(id="x", kind="note"))
+
+    assert rule_of(int(refusals(policies, OWNER, 10)[0])) == "unrecorded"
