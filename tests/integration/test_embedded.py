@@ -107,12 +107,15 @@ def test_the_socket_and_the_data_are_for_this_user_only(settings: Settings) -> N
 def test_the_server_listens_on_no_port_and_syncs_before_it_answers(settings: Settings) -> None:
     embedded.ensure_running(settings)
     with connect(settings) as client:
-        found = client.config_get("port", "appendonly", "appendfsync", "aof-use-rdb-preamble", "save")
+        found = client.config_get(
+            "port", "appendonly", "appendfsync", "no-appendfsync-on-rewrite", "aof-use-rdb-preamble", "save"
+        )
 
     assert found == {
         "port": "0",
         "appendonly": "yes",
         "appendfsync": "always",
+        "no-appendfsync-on-rewrite": "no",
         "aof-use-rdb-preamble": "no",
         "save": "",
     }

@@ -80,6 +80,17 @@ def test_a_correction_takes_an_id_a_name_or_an_address(service: Service, wanted:
     assert service.correct(CorrectRequest(request="x y z", item=wanted)).item == "skill:portal-helper"
 
 
+def test_a_correction_counts_for_everybody_whom_the_item_is_for(service: Service, log: MemoryEventLog) -> None:
+    log.append([draft(ev.ReaderGranted(reader=f"sub:{scope}", scopes=(scope,))) for scope in ("lab", "web")])
+    item = remember(service, "lark", "Feeds paper", kind="skill", audience=("owner", "lab"))
+    request = "get yesterday's readings off the roof"
+    before = pushed(service, request, reader="sub:lab")
+    service.correct(CorrectRequest(request=request, item="lark"))
+
+    assert before == pushed(service, request, reader="sub:web") == []
+    assert pushed(service, request, reader="sub:lab") == [item]
+
+
 def test_a_correction_says_in_which_session_it_was_made(service: Service, log: MemoryEventLog) -> None:
     remember(service, "lark", "Feeds paper", kind="skill")
     service.correct(CorrectRequest(request="x y z", item="lark", session="s1"))

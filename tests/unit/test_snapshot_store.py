@@ -65,6 +65,21 @@ def test_what_is_published_is_current_and_opens_as_it_was_written(store: Snapsho
     assert (store.root / "CURRENT").read_text() == "gen-000001\n"
 
 
+def test_everything_is_on_the_disk_before_current_names_it(
+    store: SnapshotStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    sync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (synced.append(os.fstat(file).st_ino), sync(file)))
+    _publish(store)
+    generation = store.root / "gen-000001"
+    pointer = synced.index((store.root / "CURRENT").stat().st_ino)
+
+    for path in (generation, *generation.rglob("*"), store.root):
+        assert path.stat().st_ino in synced[:pointer], path
+    assert store.root.stat().st_ino in synced[pointer:]
+
+
 def test_a_fresh_folder_has_no_generation_and_says_nothing(store: SnapshotStore) -> None:
     assert store.current() is None
     assert store.generations() == []
