@@ -8,39 +8,27 @@ from contextlib import contextmanager
 from typing import Final
 
 from .. import __version__
-from ..events.codec import event_from
-from ..events.envelope import EventDraft, Source, draft, new_event_id, now_ms
-from ..events.errors import NotFound, RecallError
+from ..events.envelope import EventDraft, draft, now_ms
+from ..events.errors import NotFound
 from ..events.log import EventLog
 from ..events.moment import time_text
 from ..events.position import Position
-from ..events.types import (
-    AssetRecorded,
-    Event,
-    ItemOpened,
-    Millis,
-    NoteRecorded,
-    OwnershipCorrected,
-    SearchServed,
-)
+from ..events.types import ItemOpened, Millis, SearchServed
 from ..projections.eligibility import OWNER_NAME, eligible
 from ..projections.encoder import Encoder
 from ..projections.items import Item
-from ..projections.overlay import Overlay
 from ..projections.push import compose
 from ..projections.ranker import rank
 from ..projections.searcher import Evidence, Searcher
-from ..projections.slugs import slug
 from ..projections.snapshot_store import SnapshotStore
 from ..projections.words import heard
-from . import answers
+from . import answers, meant
 from .follower import Follower
 from .history import History, Question, View, admitted
 from .messages import (
     CorrectRequest,
     OpenRequest,
     OpenResponse,
-    Published,
     PublishRequest,
     PublishResponse,
     PushRequest,
@@ -53,6 +41,7 @@ from .messages import (
     WriteResponse,
 )
 from .opening import exact_text
+from .writes import Writer
 
 PUSH_BUDGET_S: Final = 0.15
 """Time a push may spend on catching up; half of the client's default deadline."""
@@ -88,6 +77,7 @@ class Service:
         self._server = server
         self._record = record or (lambda access: self._log.append([access]) and None)
         self._shown: Callable[[str], dict[str, str]] = getattr(record, "shown", lambda _session: {})
+        self._writer = Writer(log, clock)
         self._follower = Follower(log, encoder, snapshots)
         self._history = History(log, encoder, snapshots)
         self._started = time.monotonic()
@@ -177,7 +167,7 @@ class Service:
         with self._view(request, READ_BUDGET_S, now) as view:
             overlay = view.overlay
             searcher = Searcher(overlay, self._encoder, overlay.state.reader(request.reader), view.now)
-            item, anchor = _at(overlay, request.address, searcher.sees)
+            item, anchor = meant.at(overlay, request.address, searcher.sees)
             if item is None:
                 raise NotFound("There is nothing at this address. `instant-recall search` shows what there is.")
             text = exact_text(item, anchor)
@@ -205,59 +195,11 @@ class Service:
             InvalidEvent: a type or a field is not known, or a value cannot be stored. Nothing was stored.
             LogFull, LogUnavailable: see EventLog.append.
         """
-        drafts = [
-            draft(
-                event_from(event.type, event.body),
-                occurred_at=self._clock() if event.occurred_at is None else event.occurred_at,
-                actor=event.actor,
-                source=event.source,
-                audience=event.audience,
-                event_id=event.event_id or None,
-            )
-            for event in request.events
-        ]
-        results = self._log.append(drafts)
-        published = tuple(
-            Published(event_id=d.event_id, position=str(r.position), duplicate=r.duplicate)
-            for d, r in zip(drafts, results, strict=True)
-        )
-        last = max((r.position for r in results), default=self._log.last_position())
-        return PublishResponse(events=published, position=str(last))
+        return self._writer.publish(request)
 
     def remember(self, request: RememberRequest) -> WriteResponse:
         """Keep a note, or an asset when `kind` is given. Raises as `publish` does."""
-        event_id = request.event_id or new_event_id()
-        kind = request.kind or "note"
-        item = request.item or f"{kind}:{slug(request.name) or event_id}"
-        event: Event
-        if request.kind is None:
-            event = NoteRecorded(
-                item=item,
-                name=request.name,
-                text=request.text,
-                address=request.address or item,
-                use_when=request.use_when,
-                request=request.request,
-                supersedes=request.supersedes,
-            )
-        else:
-            event = AssetRecorded(
-                item=item,
-                kind=request.kind,
-                name=request.name,
-                aliases=request.aliases,
-                purpose=request.purpose,
-                description=request.text,
-                address=request.address or item,
-                use_when=request.use_when,
-                request=request.request,
-                supersedes=request.supersedes,
-            )
-        return self._write(
-            draft(event, occurred_at=self._clock(), actor=request.actor, source=request.source,
-                  audience=request.audience, event_id=event_id),
-            item,
-        )  # fmt: skip
+        return self._writer.remember(request)
 
     def correct(self, request: CorrectRequest) -> WriteResponse:
         """Say "you have this": the request becomes a use key of the item at once.
@@ -266,14 +208,7 @@ class Service:
             NotFound: no item has this id, address or name.
             RecallError: several items have this name; the message lists their ids.
         """
-        item = self._resolve(request.item)
-        event = OwnershipCorrected(item=item.id, request=request.request, said=request.said)
-        # The key is for whom the item is for: it says what the item is good at, in the owner's words.
-        return self._write(
-            draft(event, occurred_at=self._clock(), source=Source(session=request.session),
-                  audience=item.audience, event_id=request.event_id or None),
-            item.id,
-        )  # fmt: skip
+        return self._writer.correct(request, self._resolve(request.item))
 
     def status(self, request: StatusRequest = StatusRequest()) -> StatusResponse:  # noqa: B008 - it is frozen
         """How things stand, or stood, for the owner. Pushes, uptime, encoder and server are the present ones."""
@@ -331,36 +266,17 @@ class Service:
             overlay.forget(forgotten)
             yield View(overlay, complete, moment.now, asked_at, time_text(moment.now))
 
-    def _write(self, write: EventDraft, item: str) -> WriteResponse:
-        (result,) = self._log.append([write])
-        return WriteResponse(
-            event_id=write.event_id, position=str(result.position), item=item, duplicate=result.duplicate
-        )
-
     def _resolve(self, wanted: str) -> Item:
         """The owner's item of this id, address or name."""
         with self._follower.at_tail(READ_BUDGET_S) as (overlay, _):
-            found = _at(overlay, wanted, lambda _item: True)[0]
+            found = meant.at(overlay, wanted, lambda _item: True)[0]
             if found is not None and not found.forgotten and found.recorded_at:
                 return found
             searcher = Searcher(overlay, self._encoder, overlay.state.reader(OWNER_NAME), self._clock())
-            named = list(searcher.named(wanted))
-            items = [item for name in named if (item := overlay.state.get(name))]
-        if len(items) == 1:
-            return items[0]
-        if items:
-            ids = ", ".join(item.id for item in items)
-            raise RecallError(f"Several items are called that. Say which by its id: {ids}.")
+            named = meant.called(overlay, wanted, searcher.sees, self._encoder.is_word)
+        if named is not None:
+            return named
         raise NotFound("No item has this id, address or name. `instant-recall search` shows what there is.")
-
-
-def _at(overlay: Overlay, wanted: str, allowed: Callable[[str], bool]) -> tuple[Item | None, str]:
-    """The allowed item at an address and the part meant: the whole address first, then the part behind #."""
-    whole = overlay.at(wanted, allowed)
-    if whole is not None:
-        return whole, ""
-    start, _, anchor = wanted.partition("#")
-    return overlay.at(start, allowed), anchor
 
 
 def _behind(position: Position, wanted: str) -> bool:

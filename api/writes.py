@@ -1,0 +1,105 @@
+"""The writing half of the service: from a request to events in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..events.codec import event_from
+from ..events.envelope import EventDraft, Source, draft, new_event_id
+from ..events.log import EventLog
+from ..events.types import AssetRecorded, Event, Millis, NoteRecorded, OwnershipCorrected
+from ..projections.items import Item
+from ..projections.slugs import slug
+from .messages import (
+    CorrectRequest,
+    Published,
+    PublishRequest,
+    PublishResponse,
+    RememberRequest,
+    WriteResponse,
+)
+
+
+class Writer:
+    """Publish, remember and correct over one owner's log. Safe to use from several threads.
+
+    Args:
+        log: the owner's log.
+        clock: milliseconds UTC, for events that do not say when they happened.
+    """
+
+    def __init__(self, log: EventLog, clock: Callable[[], Millis]) -> None:
+        self._log = log
+        self._clock = clock
+
+    def publish(self, request: PublishRequest) -> PublishResponse:
+        """See Service.publish."""
+        drafts = [
+            draft(
+                event_from(event.type, event.body),
+                occurred_at=self._clock() if event.occurred_at is None else event.occurred_at,
+                actor=event.actor,
+                source=event.source,
+                audience=event.audience,
+                event_id=event.event_id or None,
+            )
+            for event in request.events
+        ]
+        results = self._log.append(drafts)
+        published = tuple(
+            Published(event_id=d.event_id, position=str(r.position), duplicate=r.duplicate)
+            for d, r in zip(drafts, results, strict=True)
+        )
+        last = max((r.position for r in results), default=self._log.last_position())
+        return PublishResponse(events=published, position=str(last))
+
+    def remember(self, request: RememberRequest) -> WriteResponse:
+        """See Service.remember."""
+        event_id = request.event_id or new_event_id()
+        kind = request.kind or "note"
+        item = request.item or f"{kind}:{slug(request.name) or event_id}"
+        event: Event
+        if request.kind is None:
+            event = NoteRecorded(
+                item=item,
+                name=request.name,
+                text=request.text,
+                address=request.address or item,
+                use_when=request.use_when,
+                request=request.request,
+                supersedes=request.supersedes,
+            )
+        else:
+            event = AssetRecorded(
+                item=item,
+                kind=request.kind,
+                name=request.name,
+                aliases=request.aliases,
+                purpose=request.purpose,
+                description=request.text,
+                address=request.address or item,
+                use_when=request.use_when,
+                request=request.request,
+                supersedes=request.supersedes,
+            )
+        return self._write(
+            draft(event, occurred_at=self._clock(), actor=request.actor, source=request.source,
+                  audience=request.audience, event_id=event_id),
+            item,
+        )  # fmt: skip
+
+    def correct(self, request: CorrectRequest, item: Item) -> WriteResponse:
+        """See Service.correct; `item` is the one that the request means."""
+        event = OwnershipCorrected(item=item.id, request=request.request, said=request.said)
+        # The key is for whom the item is for: it says what the item is good at, in the owner's words.
+        return self._write(
+            draft(event, occurred_at=self._clock(), source=Source(session=request.session),
+                  audience=item.audience, event_id=request.event_id or None),
+            item.id,
+        )  # fmt: skip
+
+    def _write(self, write: EventDraft, item: str) -> WriteResponse:
+        (result,) = self._log.append([write])
+        return WriteResponse(
+            event_id=write.event_id, position=str(result.position), item=item, duplicate=result.duplicate
+        )
