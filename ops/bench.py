@@ -4,6 +4,7 @@ What the figures mean:
 
 * `append_per_s`: events per second that one writer stores durably, in appends of 100 events (each append is one fsync).
 * `snapshot_s`: building, verifying and publishing the first snapshot of all items, in seconds.
+* `incremental_s`: the same for the next snapshot, after CHANGES items were recorded anew with other words, in seconds.
 * `replay_per_s`: events per second read from the log and folded into items from zero, without making any vectors.
 * `push_ms`: a push as the harness waits for it, through the client and the Unix socket, on the warm snapshot.
 * `visible_ms`: from the moment a correction is acknowledged to the answer of the push that shows the item.
@@ -22,11 +23,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ..api.client import Client
 from ..events.connect import open_log
-from ..events.envelope import EventDraft
+from ..events.envelope import EventDraft, draft
 from ..events.errors import LogUnavailable, NotRunning, RecallError
 from ..events.log import EventLog
 from ..events.settings import Settings
@@ -42,6 +44,7 @@ Progress = Callable[[str, int, int], None]
 
 BATCH = 100
 CORRECTIONS = 200
+CHANGES = 1_000
 WARM_UP = 50
 """Pushes before the clock starts: the first ones load pages and fill caches."""
 DEADLINE_MS = 10_000.0
@@ -79,11 +82,9 @@ def _measure(
     log = open_log(settings)
     append_per_s = _append(log, drafts, tell)
     replay_per_s = _replay(log, len(drafts), tell)
-    tell("snapshot", 0, 1)
-    started = time.perf_counter()
-    build_snapshot(str(settings.home))
-    snapshot_s = time.perf_counter() - started
-    tell("snapshot", 1, 1)
+    snapshot_s = _build(settings, tell)
+    _append(log, _changed(drafts[:CHANGES]), tell)
+    incremental_s = _build(settings, tell)
     with _api_process(settings) as (client, pid):
         requests = make_requests(WARM_UP + pushes, drafts, seed=seed)
         push_ms = _push_all(client, requests, tell)
@@ -95,6 +96,7 @@ def _measure(
         "append_per_s": round(append_per_s),
         "visible_ms": percentiles(visible_ms, (50, 99)),
         "snapshot_s": round(snapshot_s, 3),
+        "incremental_s": round(incremental_s, 3),
         "replay_per_s": round(replay_per_s),
         "rss_mb": round(rss_mb, 1),
     }
@@ -109,6 +111,24 @@ def _append(log: EventLog, drafts: Sequence[EventDraft], tell: Progress) -> floa
         taken += time.perf_counter() - started
         tell("append", first + len(batch), len(drafts))
     return len(drafts) / taken
+
+
+def _build(settings: Settings, tell: Progress) -> float:
+    tell("snapshot", 0, 1)
+    started = time.perf_counter()
+    build_snapshot(str(settings.home))
+    tell("snapshot", 1, 1)
+    return time.perf_counter() - started
+
+
+def _changed(drafts: Sequence[EventDraft]) -> list[EventDraft]:
+    """The same items with their words in another order, so that every text has to be embedded anew."""
+    changed = []
+    for made in drafts:
+        field = "description" if isinstance(made.event, AssetRecorded) else "text"
+        text = " ".join(reversed(getattr(made.event, field).split()))
+        changed.append(draft(msgspec.structs.replace(made.event, **{field: text})))
+    return changed
 
 
 def _replay(log: EventLog, total: int, tell: Progress) -> float:

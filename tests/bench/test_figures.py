@@ -27,6 +27,7 @@ def test_a_push_stays_within_its_time(items: int, push_p99_ms: float) -> None:
         "append_per_s",
         "visible_ms",
         "snapshot_s",
+        "incremental_s",
         "replay_per_s",
         "rss_mb",
     }
