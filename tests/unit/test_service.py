@@ -309,6 +309,13 @@ def test_status_counts_what_is_valid_now(service: Service, log: MemoryEventLog) 
     assert status.position == status.applied == str(log.last_position())
 
 
+def test_what_the_harness_says_is_shown_already_is_not_pushed_again(service: Service) -> None:
+    remember(service, "lark", "Feeds paper", kind="skill")
+    remember(service, "heron", "Watches the bench", kind="skill")
+
+    assert pushed(service, "are lark and heron done", already_shown=("skill:lark", "skill:none")) == ["skill:heron"]
+
+
 def test_nothing_is_shown_twice_though_the_first_push_is_not_written_yet() -> None:
     class Slow(MemoryEventLog):
         """A log that takes no accesses for now."""
