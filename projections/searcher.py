@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 import msgspec
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..events.types import Millis
 from .asset_index import cosines, halve, top
-from .eligibility import BoolArray, Reader, eligible
+from .eligibility import BoolArray, Reader, Rule, refusals, rule_of
 from .encoder import Encoder
 from .graph import HalfArray
 from .items import Item, UseKey
@@ -29,6 +29,9 @@ from .words import heard, tokenize
 
 WIDTH: Final = 24
 """Rows that each route may bring in, for each kind of row. Five are shown; the rest gives the ranker its choice."""
+
+Route = Literal["use_words", "use_meaning", "topic_words", "topic_meaning"]
+"""What leads from a request to an item: words or meaning, of a use key or of what the item says."""
 
 
 class Evidence(msgspec.Struct, gc=False):
@@ -61,7 +64,8 @@ class Searcher:
         self._overlay = overlay
         self._encoder = encoder
         self._reader = reader
-        self._visible: BoolArray = eligible(overlay.policies, reader, now)
+        self._refused = refusals(overlay.policies, reader, now)
+        self._visible: BoolArray = self._refused == 0
         met = overlay.policies.audiences.met_by(reader)
         self._places = [
             (segment, _visible_rows(segment, alive, self._visible, met))
@@ -75,6 +79,14 @@ class Searcher:
         """Whether the reader may be told of this item."""
         ordinal = self._overlay.ordinal(item)
         return ordinal is not None and bool(self._visible[ordinal])
+
+    def refused_by(self, item: str) -> Rule | None:
+        """The first rule that keeps the item from the reader; None when there is none, or no such item.
+
+        Only the owner may be told: to anybody else a hidden item is one that is not there.
+        """
+        ordinal = self._overlay.ordinal(item)
+        return None if ordinal is None else rule_of(int(self._refused[ordinal]))
 
     def get(self, item: str) -> Item | None:
         """The item, if the reader may see it."""
@@ -102,24 +114,42 @@ class Searcher:
         ids = [item for span in spans for item in sorted(span.items)]
         return {item: place for place, item in enumerate(dict.fromkeys(ids))}
 
-    def find(self, request: str, *, names: bool = True) -> list[Evidence]:
+    def find(self, request: str, *, names: bool = True, also: Iterable[str] = ()) -> list[Evidence]:
         """Evidence for every item that some route brings in, in no particular order.
 
         A request without a known word has no meaning route, and one without any index term no word route. Without
-        `names` a name is a word like any other: what the evaluation compares with.
+        `names` a name is a word like any other: what the evaluation compares with. Items of `also` that the reader may
+        see are weighed though no route brings them in.
         """
         request = heard(request)
-        vector = halve(self._encoder.encode([request]))[0]
-        words, weight = score(tokenize([request])[0], [(segment.postings, mask) for segment, mask in self._places])
-        looked = [_Look(s, mask, vector, found) for (s, mask), found in zip(self._places, words, strict=True)]
+        looked, weight = self._looks(request)
         named = self.named(request) if names else {}
-        ordinals = dict.fromkeys(o for item in named if (o := self._overlay.ordinal(item)) is not None)
+        asked = (*named, *filter(self.sees, also))
+        ordinals = dict.fromkeys(o for item in asked if (o := self._overlay.ordinal(item)) is not None)
         for kind in (USE, TOPIC):
             for route in zip(*(look.best(kind) for look in looked), strict=True):
                 ordinals |= dict.fromkeys(_best_items(route))
         for look, rows in zip(looked, zip(*map(self._overlay.rows, ordinals), strict=True), strict=False):
             look.compare_all(rows)
         return [self._weigh(ordinal, looked, named, weight) for ordinal in ordinals]
+
+    def best_rows(self, request: str) -> dict[Route, Scores]:
+        """For each route the score of every item's best visible row, by ordinal; 0 where nothing matches.
+
+        Every row is compared, also those that `find` leaves to a graph: it is exact, and slow.
+        """
+        looked, _ = self._looks(heard(request))
+        best: dict[Route, Scores] = {route: np.zeros(len(self._visible)) for route in get_args(Route)}
+        for look in looked:
+            look.raise_to_best(USE, best["use_words"], best["use_meaning"])
+            look.raise_to_best(TOPIC, best["topic_words"], best["topic_meaning"])
+        return best
+
+    def _looks(self, request: str) -> tuple[list[_Look], float]:
+        """What each segment has to say to a request, and what the request's words weigh together."""
+        vector = halve(self._encoder.encode([request]))[0]
+        words, weight = score(tokenize([request])[0], [(segment.postings, mask) for segment, mask in self._places])
+        return [_Look(s, mask, vector, found) for (s, mask), found in zip(self._places, words, strict=True)], weight
 
     def _weigh(self, ordinal: int, looked: list[_Look], named: dict[str, int], weight: float) -> Evidence:
         item = self._overlay.state.get(self._overlay.id_of(ordinal))
@@ -184,6 +214,14 @@ class _Look:
         missing = wanted[np.isnan(self._meaning[wanted])]
         if len(missing):
             self._meaning[missing] = cosines(self._request, self.segment.vectors.at(missing))
+
+    def raise_to_best(self, kind: int, words: Scores, meaning: Scores) -> None:
+        """Raise each item's scores, by ordinal, to those of its best visible rows of a kind."""
+        rows = np.flatnonzero(self._mask & (self.segment.rows.kind == kind))
+        self.compare_all([rows.tolist()])
+        items = self.segment.rows.item[rows]
+        np.maximum.at(words, items, self._words[rows])
+        np.maximum.at(meaning, items, self._meaning[rows])
 
     def facts(self, rows: Sequence[int]) -> Iterator[tuple[int, int, float, float]]:
         """Number, kind, word score and cosine of those of the rows that count."""
