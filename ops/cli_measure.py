@@ -55,10 +55,9 @@ def bench(invocation: Invocation, items: int) -> None:
 @root_options
 @option(
     "--world",
-    required=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="PATH",
-    help="The world's folder.",
+    help="The world's folder.  [default: the one that comes with the package]",
 )
 @option("--no-bar", is_flag=True, help="Rank everything: the best five are pushed whatever their score.")
 @option(
@@ -69,7 +68,7 @@ def bench(invocation: Invocation, items: int) -> None:
 )
 @pass_invocation
 @click.pass_context
-def eval_(ctx: click.Context, invocation: Invocation, world: Path, no_bar: bool, cases: Path | None) -> None:
+def eval_(ctx: click.Context, invocation: Invocation, world: Path | None, no_bar: bool, cases: Path | None) -> None:
     """Measure how good the pushes are.
 
     On a world folder, for whose requests the right answers are known.
@@ -78,14 +77,14 @@ def eval_(ctx: click.Context, invocation: Invocation, world: Path, no_bar: bool,
 
     quiet_libraries()
     from . import evaluate, logs  # noqa: PLC0415
-    from .worlds import BadWorld  # noqa: PLC0415
+    from .worlds import BadWorld, own_world  # noqa: PLC0415
 
     logs.configure("error")
     bar = 0.0 if no_bar else None
     try:
         with invocation.output.bars() as bars:
             facts = evaluate.run(
-                world, bar=bar, cases_out=cases, on_case=lambda done, total: bars("cases", done, total)
+                world or own_world(), bar=bar, cases_out=cases, on_case=lambda done, total: bars("cases", done, total)
             )
     except BadWorld as bad:
         _tell_problems(invocation, bad.problems, bad)

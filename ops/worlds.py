@@ -150,6 +150,11 @@ _SHAPES: dict[str, type[Row]] = {
 }  # fmt: skip
 
 
+def own_world() -> Path:
+    """The folder of the world that comes with the package; its README says what it can tell and what not."""
+    return Path(__file__).parent / "world_data" / "luthier"
+
+
 def read_world(folder: Path) -> World:
     """Read and check a world.
 

@@ -103,11 +103,15 @@ def test_the_wheel_has_what_the_code_reads_and_nothing_from_the_top_level(wheel:
         "projections/models/static/model.safetensors",
         "projections/models/static/NOTICE",
         "ops/demo_files",
+        "ops/world_data",
     ):
         assert any(name.startswith(f"instant_recall/{wanted}") for name in names), wanted
     assert any(name.endswith("LICENSE") for name in names)
     tracked = {
-        path.relative_to(ROOT / "ops").as_posix() for path in (ROOT / "ops" / "demo_files").rglob("*") if path.is_file()
+        path.relative_to(ROOT / "ops").as_posix()
+        for folder in ("demo_files", "world_data")
+        for path in (ROOT / "ops" / folder).rglob("*")
+        if path.is_file()
     }
     assert tracked <= {name.removeprefix("instant_recall/ops/") for name in names}
     assert wheel.stat().st_size < 20_000_000
