@@ -49,7 +49,7 @@ def compose(
     least = model().bar if bar is None else bar
     fits = [r for r in rank(searcher.find(request, names=names)) if r.evidence.named >= 0 or r.probability >= least]
     seen = shown or {}
-    fresh = [r for r in fits if not _was_shown(r.evidence.item, seen)]
+    fresh = [r for r in fits if not was_shown(r.evidence.item, seen)]
     if not fresh:
         return Push(reason="already_shown") if fits else NOTHING
     # A line that would need a block for itself must not keep those behind it away.
@@ -72,7 +72,7 @@ def _lines(searcher: Searcher, ranked: list[Ranked], shown: Mapping[str, str]) -
     return lines[: fitting(lines)]
 
 
-def _was_shown(item: Item, shown: Mapping[str, str]) -> bool:
+def was_shown(item: Item, shown: Mapping[str, str]) -> bool:
     """Whether it was shown as it is now."""
     return item.id in shown and shown[item.id] in {"", item.changed}
 
