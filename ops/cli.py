@@ -18,6 +18,7 @@ from .. import __version__
 from ..events.errors import RecallError
 from .cli_archiving import archive
 from .cli_asking import open_, push, search
+from .cli_cost import cost
 from .cli_data import correct, import_, remember, snapshot
 from .cli_keeping import backup, doctor, export, restore
 from .cli_measure import bench, demo, eval_
@@ -95,7 +96,7 @@ for _command in (
     *(snapshot, snapshots, replay, archive),
     *(doctor, reactor, dead_letters),
     *(backup, restore, export),
-    *(bench, eval_),
+    *(bench, eval_, cost),
 ):
     main.add_command(_command)
 
