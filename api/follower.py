@@ -46,14 +46,20 @@ class Follower:
     def at_tail(self, budget_s: float) -> Iterator[tuple[Overlay, bool]]:
         """The overlay for one request, and whether it holds everything that the log held when asked.
 
-        A newer snapshot that has been warmed is taken over first. Catching up stops after about `budget_s` seconds:
-        right as of an earlier position beats late. Inside the block nobody else changes the overlay.
+        A snapshot that has been warmed is taken over first. Catching up stops after about `budget_s` seconds: right as
+        of an earlier position beats late. Inside the block nobody else changes the overlay. Between two steps of
+        catching up, others get their turn: a search that may wait must not make a push wait with it.
         """
-        with self._lock:
-            if self._next is not None:
-                self._overlay, self._next = self._next, None
-            complete = self._follow(self._overlay, budget_s)
-            yield self._overlay, complete
+        deadline = time.monotonic() + budget_s
+        while True:
+            with self._lock:
+                if self._next is not None:
+                    self._overlay, self._next = self._next, None
+                behind, complete = self._step(self._overlay)
+                if not behind or time.monotonic() > deadline:
+                    yield self._overlay, complete
+                    return
+            _breathe()
 
     def follow(self, budget_s: float) -> None:
         """Catch up a little in between requests, so that no request has to take in a bulk import alone."""
@@ -90,23 +96,20 @@ class Follower:
         catch_up(overlay, self._events, between=_breathe)
         return overlay
 
-    def _follow(self, overlay: Overlay, budget_s: float) -> bool:
-        deadline = time.monotonic() + budget_s
+    def _step(self, overlay: Overlay) -> tuple[bool, bool]:
+        """Apply the next few events; returns whether there may be more, and whether this is all of the log."""
         try:
-            while batch := self._events.read(overlay.position, STEP):
-                overlay.apply(batch)
-                if len(batch) < STEP:
-                    return True
-                if time.monotonic() > deadline:
-                    return False
+            batch = self._events.read(overlay.position, STEP)
         except LogUnavailable:
             # No write gets through while the log is away, so what was read is most likely all there is; the answer
             # says that it may be older. Writes go to the log itself and fail there.
             log.warning("log.unreachable", position=str(overlay.position))
-            return False
-        return True
+            return False, False
+        overlay.apply(batch)
+        behind = len(batch) == STEP
+        return behind, not behind
 
 
 def _breathe() -> None:
     """Let a thread that serves a request go first."""
-    time.sleep(0.001)
+    time.sleep(0.0005)
