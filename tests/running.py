@@ -29,10 +29,15 @@ def environment(settings: Settings) -> Mapping[str, str]:
     }
 
 
-def recall(settings: Settings, *arguments: str, code: int = 0) -> dict[str, Any]:
+def recall(settings: Settings, *arguments: str, code: int = 0, patience_s: float = 60) -> dict[str, Any]:
     """Run one command to its end; what it printed with --json."""
     said = subprocess.run(
-        [*COMMAND, *arguments], capture_output=True, text=True, env=environment(settings), timeout=60, check=False
+        [*COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        env=environment(settings),
+        timeout=patience_s,
+        check=False,
     )
     assert said.returncode == code, said.stdout + said.stderr
     answer: dict[str, Any] = json.loads(said.stdout)

@@ -33,6 +33,10 @@ def test_a_push_stays_within_its_time(items: int, push_p99_ms: float) -> None:
     }
     assert figures["push_ms"]["p99"] < push_p99_ms
     assert figures["visible_ms"]["p99"] < push_p99_ms + 10
+    assert figures["snapshot_s"] < 180
+    assert figures["incremental_s"] < 20
+    assert figures["replay_per_s"] > 50_000
+    assert figures["rss_mb"] < 600
     assert set(Path(tempfile.gettempdir()).glob("ir-bench-*")) == before
 
 
