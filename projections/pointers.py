@@ -24,6 +24,8 @@ _ADDRESS: Final = 250
 _SPARE: Final = 8
 """How many times the wanted length is looked at: the rest would be cut off anyway."""
 
+_POINTER_LINE = re.compile(r"[\s>|]*\[\w+\] .*Open: \S")
+
 _PIECE = re.compile(r"\w{1,6}|[^\w\s]")
 _SENTENCE = re.compile(r"(?<=[.!?])\s")
 _MARKUP = re.compile(r"[`*_<>\[\]{}|#]+|https?://\S+|www\.\S+")
@@ -110,3 +112,19 @@ def _first_sentence(text: str) -> str:
 def _plain(text: str) -> str:
     """An address without anything that would end it early or hide in it."""
     return "".join(c for c in text if c.isprintable() and not c.isspace())
+
+
+def without_blocks(text: str) -> str:
+    """The text with empty lines where a block of a push stood: what recalls a memory must not become one."""
+    if OPENING not in text:
+        return text
+    lines = text.split("\n")
+    left = 0
+    for n, line in enumerate(lines):
+        if OPENING in line:
+            left = MOST + 1
+        elif not _POINTER_LINE.match(line):
+            left = 0
+        if left:
+            lines[n], left = "", left - 1
+    return "\n".join(lines)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -23,7 +22,7 @@ from ..events.envelope import Actor, EventDraft, Source, draft, now_ms
 from ..events.errors import InvalidEvent
 from ..events.types import AssetRecorded, ItemClosed, Millis, NoteRecorded
 from ..projections.items import Item
-from ..projections.pointers import MOST, OPENING
+from ..projections.pointers import without_blocks
 from ..projections.slugs import slug
 from .folders import Found, Skipped, read_text, real_root, walk
 
@@ -36,8 +35,6 @@ OnFile = Callable[[Path], None]
 GONE: Final = "no longer in the imported folder"
 """The reason of an item that an import closed. When the item comes back, so does the file's say; see `plan`."""
 FORGOTTEN: Final = "forgotten by its owner"
-
-_POINTER_LINE = re.compile(r"[\s>]*\[\w+\] .*Open: \S")
 
 log = structlog.get_logger()
 
@@ -128,7 +125,7 @@ def scan(
         if on_file:
             on_file(entry.path)
         text = read_text(entry)
-        recorded = text if isinstance(text, Skipped) else _parsed(parse, entry, _without_pushes(text))
+        recorded = text if isinstance(text, Skipped) else _parsed(parse, entry, without_blocks(text))
         if isinstance(recorded, Skipped):
             skipped.append(recorded)
         else:
@@ -233,22 +230,6 @@ def _fitting(item: str) -> str:
 
 def _short_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
-def _without_pushes(text: str) -> str:
-    """The text with empty lines where somebody kept a push: what recalls a memory must not become one."""
-    if OPENING not in text:
-        return text
-    lines = text.split("\n")
-    left = 0
-    for n, line in enumerate(lines):
-        if OPENING in line:
-            left = MOST + 1
-        elif not _POINTER_LINE.match(line):
-            left = 0
-        if left:
-            lines[n], left = "", left - 1
-    return "\n".join(lines)
 
 
 def _draft(event: Recorded, importer: str, uri: str, at: Millis) -> EventDraft:

@@ -346,3 +346,17 @@ def test_accesses_are_written_behind_the_requests_back_and_none_is_lost_at_the_e
     service.close()
 
     assert len(log.read(START)) == 300
+
+
+def test_a_pushed_block_that_comes_back_in_a_turn_or_a_note_is_not_kept(service: Service, log: MemoryEventLog) -> None:
+    remember(service, "lark", "Feeds paper", kind="skill")
+    block = service.push(PushRequest(request="is lark done")).block
+    seen_by_the_model = f"is lark done\n\n{block}"
+    turn = PublishEvent(
+        type="turn_recorded", body={"session": "s1", "turn": 1, "role": "owner", "text": seen_by_the_model}
+    )
+    service.publish(PublishRequest(events=(turn,)))
+    remember(service, "kept", f"{block}\nand what I thought of it")
+
+    assert service.open(OpenRequest(address="session:s1#t1")).text == "owner: is lark done"
+    assert service.open(OpenRequest(address="note:kept")).text == "and what I thought of it"
