@@ -10,6 +10,7 @@ from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.types import AssetRecorded, Event, NoteRecorded
 from instant_recall.projections.base import empty_base
 from instant_recall.projections.encoder import Encoder, load_encoder
+from instant_recall.projections.items import Item
 from instant_recall.projections.overlay import Overlay
 from instant_recall.projections.ranker import Ranked, rank
 from instant_recall.projections.searcher import Searcher
@@ -60,7 +61,10 @@ def note(name: str, text: str, **fields: object) -> NoteRecorded:
     return NoteRecorded(item=f"note:{name}", name=name, text=text, **fields)  # type: ignore[arg-type]
 
 
-def answers(overlay: Overlay, requests: Sequence[str], reader: str = "owner", now: int = NOW) -> list[object]:
+Answer = list[tuple[str, Item, float, str]]
+
+
+def answers(overlay: Overlay, requests: Sequence[str], reader: str = "owner", now: int = NOW) -> list[Answer]:
     """Everything an overlay says to these requests, in a form that can be compared."""
     searcher = Searcher(overlay, encoder(), overlay.state.reader(reader), now)
     return [

@@ -9,7 +9,7 @@ from instant_recall.ops import bench, evaluate
 
 pytestmark = pytest.mark.bench
 
-WORLDS = Path(os.environ.get("INSTANT_RECALL_WORLDS", "") or "no-worlds")
+WORLDS = Path(os.environ.get("RECALL_WORLDS", "") or "no-worlds")
 """A folder of evaluation worlds, which are not part of this repository."""
 
 
@@ -41,7 +41,7 @@ def test_a_push_stays_within_its_time(items: int, push_p99_ms: float) -> None:
 
 
 @pytest.mark.skipif(
-    not (WORLDS / "workshop").is_dir(), reason="INSTANT_RECALL_WORLDS does not name a folder with `workshop`"
+    not (WORLDS / "workshop").is_dir(), reason="RECALL_WORLDS does not name a folder with `workshop`"
 )
 def test_the_world_workshop_is_answered_as_well_as_we_set_ourselves() -> None:
     result = evaluate.run(WORLDS / "workshop")
