@@ -143,4 +143,4 @@ def _connor(gain: float, losses: float) -> float:
     differing = gain + 2 * losses
     by_chance = float(norm.ppf(1 - ALPHA / 2)) * differing**0.5
     by_gain = float(norm.ppf(POWER)) * (differing - gain**2) ** 0.5
-    return (by_chance + by_gain) ** 2 / gain**2
+    return float((by_chance + by_gain) ** 2 / gain**2)
