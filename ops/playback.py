@@ -74,8 +74,8 @@ class Playback:
         self._overlay = setup.overlay
         self._fed = 0
         self._now: Millis = 0
-        self._log = MemoryEventLog(clock=lambda: self._now)
-        self.service = Service(self._log, encoder, clock=lambda: self._now)
+        self.log = MemoryEventLog(clock=lambda: self._now)
+        self.service = Service(self.log, encoder, clock=lambda: self._now)
 
     def feed_until(self, at: Millis) -> None:
         """Put everything that is known at `at` into the log. Time never runs back."""
@@ -83,7 +83,7 @@ class Playback:
         while self._fed < len(self._waiting) and self._waiting[self._fed].occurred_at <= known:
             next_up = self._waiting[self._fed]
             self._now = max(self._now, next_up.occurred_at)
-            self._log.append([next_up])
+            self.log.append([next_up])
             self._fed += 1
         self._now = max(self._now, at)
 
@@ -134,6 +134,7 @@ def _asset(row: Asset, setup: Setup) -> EventDraft:
         name=row.name,
         aliases=row.aliases if setup.names else (),
         description=row.description,
+        text=row.text,
         address=row.location,
         use_when=row.use_when if setup.storing else (),
         request=(row.stored_during or "") if setup.storing else "",

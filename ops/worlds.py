@@ -47,6 +47,8 @@ class Asset(Row, frozen=True, kw_only=True):
     stored_at: datetime
     aliases: tuple[str, ...] = ()
     description: str = ""
+    text: str = ""
+    """The full text, where the description is not all there is."""
     location: str = ""
     audience: tuple[str, ...] = OWNER_ONLY
     stored_during: str | None = None
@@ -134,13 +136,14 @@ R = TypeVar("R", bound=Row)
 
 
 @dataclass
-class _Table:
+class Table:
     """The rows of one file with the line each stands on."""
 
     file: str
     rows: list[tuple[int, Row]] = field(default_factory=list)
 
     def of(self, shape: type[R]) -> tuple[R, ...]:
+        """The rows alone."""
         return tuple(row for _, row in self.rows if isinstance(row, shape))
 
 
@@ -165,7 +168,7 @@ def read_world(folder: Path) -> World:
     if not folder.is_dir():
         raise BadWorld([f"{folder}: there is no such folder. Name a folder that holds {', '.join(_SHAPES)}."])
     problems: list[str] = []
-    tables = [_read_table(folder, name, problems) for name in _SHAPES]
+    tables = [read_table(folder, name, shape, problems) for name, shape in _SHAPES.items()]
     # Rows that could not be read have ids that cannot be known: asking for them would bury the cause under its effects.
     all_read = not problems
     known = _times_by_id(tables, problems)
@@ -190,8 +193,9 @@ def millis(at: datetime) -> Millis:
     return round(at.timestamp() * 1_000)
 
 
-def _read_table(folder: Path, name: str, problems: list[str]) -> _Table:
-    table = _Table(name)
+def read_table(folder: Path, name: str, shape: type[Row], problems: list[str]) -> Table:
+    """Read a file of rows; what is wrong with it is added to `problems`, one line each with file and line number."""
+    table = Table(name)
     try:
         raw = (folder / name).read_bytes()
     except FileNotFoundError:
@@ -203,7 +207,7 @@ def _read_table(folder: Path, name: str, problems: list[str]) -> _Table:
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         problems.append(f"{name}:1: the file is UTF-16. Save it as UTF-8.")
         return table
-    decoder = msgspec.json.Decoder(_SHAPES[name])
+    decoder = msgspec.json.Decoder(shape)
     # Lines end at \n alone: a line separator of Unicode inside a text is part of the text.
     for number, line in enumerate(raw.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         if line.strip():
@@ -211,7 +215,7 @@ def _read_table(folder: Path, name: str, problems: list[str]) -> _Table:
     return table
 
 
-def _read_row(table: _Table, number: int, line: bytes, decoder: msgspec.json.Decoder[Row], problems: list[str]) -> None:
+def _read_row(table: Table, number: int, line: bytes, decoder: msgspec.json.Decoder[Row], problems: list[str]) -> None:
     where = f"{table.file}:{number}"
     try:
         line.decode()
@@ -224,7 +228,7 @@ def _read_row(table: _Table, number: int, line: bytes, decoder: msgspec.json.Dec
         problems.append(f"{where}: this is not JSON ({error}).")
 
 
-def _times_by_id(tables: Sequence[_Table], problems: list[str]) -> dict[str, datetime]:
+def _times_by_id(tables: Sequence[Table], problems: list[str]) -> dict[str, datetime]:
     """When each item came to be; names ids that stand twice in the world on the way."""
     seen: dict[str, str] = {}
     times: dict[str, datetime] = {}
