@@ -6,8 +6,10 @@ from ..events.types import PushServed
 from ..projections.pointers import address, clean, gist
 from ..projections.push import Push
 from ..projections.ranker import Ranked
+from ..projections.why import Verdict
 from ..projections.words import heard
-from .messages import Found, Pointer, PushRequest
+from .history import View
+from .messages import Found, Pointer, PushRequest, WhyResponse
 
 GIST = 160
 """Characters that a search tells of what something says, where nothing tells what it is for."""
@@ -52,4 +54,23 @@ def found(ranked: Ranked) -> Found:
         address=address(item, ranked.evidence.anchor),
         score=round(ranked.probability, 6),
         route=ranked.route,
+    )
+
+
+def verdict(told: Verdict, view: View) -> WhyResponse:
+    """Why an item was pushed or not, as it stood in a view."""
+    return WhyResponse(
+        item=told.item,
+        gate=told.gate,
+        rule=told.rule,
+        cut=told.cut,
+        ranks=dict(told.ranks.items()),
+        rank=told.rank,
+        probability=told.probability,
+        bar=told.bar,
+        words=told.words,
+        position=str(view.overlay.position),
+        generation=view.overlay.base.generation,
+        stale=not view.complete,
+        as_of=view.as_of,
     )

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import functools
-import os
-import threading
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import urlencode
 
-import msgspec
-
 from ..events.envelope import OWNER_ONLY, Actor, EventDraft, Source, new_event_id
-from ..events.errors import LogUnavailable, NotRunning, RecallError, Refused
+from ..events.errors import LogUnavailable, NotRunning, Refused
 from ..events.moment import AsOf, moment_text
-from ..events.settings import Settings
 from ..events.types import AssetKind, Event, ItemHelped, ItemOpened, Millis, PointerRejected
-from .asking import checked, encoded, error_of, publishable, texts
+from .asking import checked, publishable, texts
+from .caller import Caller
 from .messages import (
     CorrectRequest,
-    ErrorResponse,
-    Message,
     OpenRequest,
     OpenResponse,
     PublishEvent,
@@ -30,30 +24,23 @@ from .messages import (
     PushRequest,
     PushResponse,
     RememberRequest,
-    Request,
     SearchRequest,
     SearchResponse,
     StatusResponse,
+    WhyRequest,
+    WhyResponse,
     WriteResponse,
 )
-from .transport import (
-    MAX_ANSWER_BYTES,
-    Connection,
-    ConnectionCut,
-    Deadline,
-    Endpoint,
-    StrangeAnswer,
-)
+from .transport import Deadline
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Answer = TypeVar("Answer", bound=Message)
 
 MAX_PUSH_BYTES = 1024 * 1024
 """A push holds five pointers; a longer answer would take up the turn that it should help."""
 
 
-class Client:
+class Client(Caller):
     """Talks to the Instant Recall of one data folder, or to the one at `url`.
 
     One client serves any number of threads (each keeps a connection of its own) and stays usable after a fork.
@@ -86,15 +73,10 @@ class Client:
         Raises:
             RecallError: the url, the token or a variable of the environment cannot be used.
         """
-        if token and not (token.isascii() and token.isprintable() and " " not in token):
-            raise RecallError("The token has characters that no token has. Give it as it was shown.")
-        self.endpoint = Endpoint.parse(url) if url else Endpoint(path=Settings.from_env(home).api_socket)
+        super().__init__(home, url=url, token=token, timeout_s=timeout_s)
         self.deadline_ms = deadline_ms
         self.reader = reader
         self.session = session
-        self.timeout_s = timeout_s
-        self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
-        self._local = threading.local()
 
     def push(
         self,
@@ -159,6 +141,26 @@ class Client:
             **self._asker(reader, session, as_of),
         )
         return self._ask("/v1/search", asked, SearchResponse)
+
+    def why(
+        self,
+        request: str,
+        item: str,
+        *,
+        session: str | None = None,
+        reader: str | None = None,
+        for_reader: str = "",
+        as_of: AsOf = "",
+    ) -> WhyResponse:
+        """Why an item (its id, address or name) is, or is not, in the push for a request: the first gate it fails.
+
+        Raises:
+            Refused: another reader than the owner asks about somebody else's push (`for_reader`) or about the past.
+            RecallError: several items have this name; the message lists their ids.
+        """
+        asker = self._asker(reader, session, as_of)
+        asked = checked(WhyRequest, request=request, item=item, for_reader=for_reader, **asker)
+        return self._ask("/v1/why", asked, WhyResponse)
 
     def open(
         self,
@@ -279,10 +281,6 @@ class Client:
         session = self.session if session is None else session
         return self.publish(PointerRejected(item=item, request=request, session=session))
 
-    def close(self) -> None:
-        """Close this thread's connection; those of other threads close when the threads end."""
-        self._connection().close()
-
     def _asker(self, reader: str | None, session: str | None, as_of: AsOf) -> dict[str, str]:
         return {
             "reader": self.reader if reader is None else reader,
@@ -294,68 +292,6 @@ class Client:
         if deadline_ms is None and as_of:
             return self.timeout_s
         return (self.deadline_ms if deadline_ms is None else deadline_ms) / 1000
-
-    def _connection(self) -> Connection:
-        """This thread's own; a child process starts afresh, for the inherited one belongs to its parent."""
-        kept: tuple[int, Connection] | None = getattr(self._local, "kept", None)
-        if kept is None or kept[0] != os.getpid():
-            kept = self._local.kept = (os.getpid(), Connection(self.endpoint, self._headers))
-        return kept[1]
-
-    def _ask(self, path: str, asked: Request | None, answer: type[Answer]) -> Answer:
-        """A question may be put again without harm; it gets one time limit in all."""
-        try:
-            return self._read(path, asked, answer, Deadline.after(self.timeout_s))
-        except TimeoutError as exc:
-            raise LogUnavailable(f"{self.endpoint} gave no answer within {self.timeout_s:g} s. Try again.") from exc
-
-    def _read(
-        self, path: str, asked: Request | None, answer: type[Answer], deadline: Deadline, most: int = MAX_ANSWER_BYTES
-    ) -> Answer:
-        body = None if asked is None else encoded(asked)
-        try:
-            return self._exchange(path, body, answer, deadline, most)
-        except ConnectionCut as cut:
-            if not cut.reused:
-                raise
-        return self._exchange(path, body, answer, deadline, most)
-
-    def _write(self, path: str, asked: Request, answer: type[Answer], ids: list[str]) -> Answer:
-        """Try twice with the same event ids; say so when nobody can tell whether the write was stored."""
-        body = encoded(asked)
-        unsure: Exception | None = None
-        for _ in range(2):
-            try:
-                return self._exchange(path, body, answer, Deadline.after(self.timeout_s))
-            except TimeoutError as exc:
-                unsure = exc
-            except ConnectionCut as exc:
-                unsure = exc if exc.sent else unsure
-            except NotRunning as exc:
-                if unsure is None:
-                    raise
-                unsure = exc
-        which = ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
-        raise LogUnavailable(
-            f"{self.endpoint} did not confirm the write, which may or may not be stored. "
-            f"Repeat it with the same event id, which is safe: it is stored once ({which})."
-        ) from unsure
-
-    def _exchange(
-        self, path: str, body: bytes | None, answer: type[Answer], deadline: Deadline, most: int = MAX_ANSWER_BYTES
-    ) -> Answer:
-        method = "GET" if body is None else "POST"
-        status, content = self._connection().exchange(method, path, body, deadline, most)
-        try:
-            if status == 200:
-                return msgspec.json.decode(content, type=answer)
-            failed = msgspec.json.decode(content, type=ErrorResponse)
-        except (msgspec.MsgspecError, ValueError, RecursionError) as exc:
-            raise StrangeAnswer(
-                f"{self.endpoint} gave an answer (HTTP {status}) that is not one of Instant Recall's. "
-                "See which program listens there, and that its version fits this one."
-            ) from exc
-        raise error_of(failed)
 
 
 def _twin(method: Callable[Concatenate[Client, P], R]) -> Callable[Concatenate[AsyncClient, P], Awaitable[R]]:
@@ -389,6 +325,7 @@ class AsyncClient:
             return PushResponse(reason="error")
 
     search = _twin(Client.search)
+    why = _twin(Client.why)
     open = _twin(Client.open)
     status = _twin(Client.status)
     publish = _twin(Client.publish)

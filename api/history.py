@@ -27,7 +27,7 @@ from ..projections.encoder import Encoder
 from ..projections.overlay import Overlay
 from ..projections.snapshot import base_at, catch_up
 from ..projections.snapshot_store import SnapshotStore
-from .messages import OpenRequest, PushRequest, SearchRequest, StatusRequest
+from .messages import OpenRequest, PushRequest, SearchRequest, StatusRequest, WhyRequest
 
 log = structlog.get_logger()
 
@@ -36,8 +36,8 @@ VIEWS_KEPT: Final = 2
 KEPT_S: Final = 300.0
 """Seconds after the last question for which they are kept."""
 
-Question = PushRequest | SearchRequest | OpenRequest | StatusRequest
-Asked = TypeVar("Asked", PushRequest, SearchRequest, OpenRequest, StatusRequest)
+Question = PushRequest | SearchRequest | OpenRequest | WhyRequest | StatusRequest
+Asked = TypeVar("Asked", PushRequest, SearchRequest, OpenRequest, WhyRequest, StatusRequest)
 
 
 class View(NamedTuple):

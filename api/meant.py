@@ -39,3 +39,23 @@ def called(
     if len(ids) > 1:
         raise RecallError(f"Several items are called that. Say which by its id: {', '.join(ids)}.")
     return overlay.state.get(ids[0]) if ids else None
+
+
+def subject(
+    overlay: Overlay, wanted: str, sees: Callable[[str], bool], is_word: Callable[[str], bool], *, owner: bool
+) -> str:
+    """The id of the item that a question is about; `wanted` itself when there is none.
+
+    What the reader sees goes first; the owner may mean what is hidden as well. Raises as `called` does.
+    """
+    if owner and overlay.state.get(wanted) is not None:
+        return wanted
+    for allowed in (sees, _any) if owner else (sees,):
+        found = at(overlay, wanted, allowed)[0] or called(overlay, wanted, allowed, is_word)
+        if found is not None:
+            return found.id
+    return wanted
+
+
+def _any(_item: str) -> bool:
+    return True

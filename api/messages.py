@@ -149,6 +149,55 @@ class OpenResponse(Message, frozen=True, kw_only=True):
     """The time for which this was answered, when that was the past."""
 
 
+class WhyRequest(Request, frozen=True, kw_only=True):
+    """Ask why an item is, or is not, in the push for a request."""
+
+    request: str
+    item: str
+    """The item's id, address or name."""
+    reader: str = "owner"
+    """Who asks. Only the owner is told what holds an item back."""
+    for_reader: str = ""
+    """Whose push is meant; empty: that of who asks. Only the owner may ask about another's."""
+    session: str = ""
+    """As in PushRequest."""
+    as_of: str = ""
+    """As in PushRequest. Of a request that the owner typed in the day before, it also tells whether anybody asked."""
+
+
+class WhyResponse(Message, frozen=True, kw_only=True):
+    """The first gate that an item fails for a request.
+
+    Of an item that a reader may not see it tells what it would tell of none. So it does not say how long it took.
+    """
+
+    item: str
+    """The item's id; what was asked for when there is no such item."""
+    gate: str
+    """`found`: it is in the push. Else `not_indexed`, `not_asked`, `filtered`, `wrong_key` or `drowned`."""
+    rule: str = ""
+    """For the owner, what filtered it out: `audience`, `muted`, `quarantined`, `forgotten`, `not_yet_valid`, `closed`,
+    `superseded`, `already_shown`."""
+    cut: str = ""
+    """What drowned it: `bar`, `places`, `tokens` or `width` (of a route, which has places for 24 rows)."""
+    ranks: dict[str, int | None]
+    """For `use_words`, `use_meaning`, `topic_words` and `topic_meaning` its place among the items that the reader may
+    see, 1 for the best; null where nothing of it matches, or where it was not weighed."""
+    rank: int | None = None
+    """Its place among all candidates together; null when it was not weighed."""
+    probability: float | None = None
+    """The calibrated probability that a pointer to it helps, 0 to 1."""
+    bar: float
+    """The least probability that is pushed."""
+    words: str
+    """All of it in a sentence or two."""
+    position: str = ""
+    generation: int = 0
+    stale: bool = False
+    as_of: str = ""
+    """The time for which this was answered, when that was the past."""
+
+
 class PublishEvent(Request, frozen=True, kw_only=True):
     """One event as a harness publishes it: `body` holds the fields of the event type (see `events/types.py`)."""
 

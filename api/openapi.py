@@ -24,6 +24,8 @@ from .messages import (
     SearchResponse,
     StatusRequest,
     StatusResponse,
+    WhyRequest,
+    WhyResponse,
     WriteResponse,
 )
 
@@ -52,6 +54,7 @@ OPERATIONS = (
     Operation("push", "/v1/push", PushRequest, PushResponse, False, "At most five pointers for a request, or none."),
     Operation("search", "/v1/search", SearchRequest, SearchResponse, False, "Everything that may fit, best first."),
     Operation("open", "/v1/open", OpenRequest, OpenResponse, False, "The exact text behind an address."),
+    Operation("why", "/v1/why", WhyRequest, WhyResponse, False, "Why an item is, or is not, in a push."),
     Operation("publish", "/v1/publish", PublishRequest, PublishResponse, True, "Store events, all or none."),
     Operation("remember", "/v1/remember", RememberRequest, WriteResponse, True, "Keep something the owner has."),
     Operation("correct", "/v1/correct", CorrectRequest, WriteResponse, True, "Say which item a request missed."),
@@ -61,7 +64,7 @@ OPERATIONS = (
 _FAILURES = {
     "400": "The request is not as described; `message` names the field. Nothing was stored.",
     "401": "Over TCP: the token is missing or wrong.",
-    "403": "The reader is not known or may not ask about the past, or the Host header names another machine.",
+    "403": "The reader may not ask that (the past and other readers are the owner's), or the Host is another machine.",
     "404": "There is no such thing, or this reader may not see it.",
     "405": "The route takes another method.",
     "410": "The log does not go back that far any more: events are neither in it nor in its archive.",

@@ -34,7 +34,7 @@ from ..events.errors import (
     Refused,
 )
 from .auth import token_fits
-from .messages import ErrorResponse, PublishResponse, PushResponse, SearchResponse, WriteResponse
+from .messages import ErrorResponse, PublishResponse, PushResponse, SearchResponse, WhyResponse, WriteResponse
 from .messages import Request as Question
 from .openapi import OPERATIONS, Operation, document
 from .transport import MAX_REQUEST_BYTES
@@ -141,6 +141,8 @@ def _counts(answer: Any) -> dict[str, Any]:
             return {"pointers": len(answer.pointers), "tokens": answer.tokens, "reason": answer.reason}
         case SearchResponse():
             return {"found": len(answer.found)}
+        case WhyResponse():
+            return {"gate": answer.gate}
         case PublishResponse():
             ids = [event.event_id for event in answer.events[:IDS_IN_A_LINE]]
             return {"events": len(answer.events), "event_ids": ids}

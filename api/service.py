@@ -9,7 +9,7 @@ from typing import Final
 
 from .. import __version__
 from ..events.envelope import EventDraft, draft, now_ms
-from ..events.errors import NotFound
+from ..events.errors import NotFound, Refused
 from ..events.log import EventLog
 from ..events.moment import time_text
 from ..events.position import Position
@@ -21,8 +21,10 @@ from ..projections.push import compose
 from ..projections.ranker import rank
 from ..projections.searcher import Evidence, Searcher
 from ..projections.snapshot_store import SnapshotStore
+from ..projections.why import why
 from ..projections.words import heard
 from . import answers, meant
+from .asked import was_asked
 from .follower import Follower
 from .history import History, Question, View, admitted
 from .messages import (
@@ -38,6 +40,8 @@ from .messages import (
     SearchResponse,
     StatusRequest,
     StatusResponse,
+    WhyRequest,
+    WhyResponse,
     WriteResponse,
 )
 from .opening import exact_text
@@ -50,7 +54,7 @@ READ_BUDGET_S: Final = 2.0
 
 
 class Service:
-    """Push, search, open, publish, remember, correct and status over one owner's log. Safe to use from several threads.
+    """Push, search, open, why, the three writes and status over one owner's log. Safe to use from several threads.
 
     Args:
         log: the owner's log.
@@ -187,6 +191,39 @@ class Service:
             replaced_by=item.superseded_by,
             as_of=view.as_of,
         )
+
+    def why(
+        self, request: WhyRequest, *, now: Millis | None = None, bar: float | None = None, names: bool = True
+    ) -> WhyResponse:
+        """The first gate that an item fails for a request. Leaves no access in the log. Slow: every row is compared.
+
+        `now`, `bar` and `names` are those of `push`.
+
+        Raises:
+            Refused: another reader than the owner asks about somebody else's push.
+            RecallError: several items have the name that was given; the message lists their ids.
+        """
+        request = admitted(request)
+        owner, whose = request.reader == OWNER_NAME, request.for_reader or request.reader
+        if whose != request.reader and not owner:
+            raise Refused("Only the owner may ask about another reader's push. Ask about your own.")
+        waiting = self._shown(request.session)
+        with self._view(request, READ_BUDGET_S, now) as view:
+            overlay = view.overlay
+            searcher = Searcher(overlay, self._encoder, overlay.state.reader(whose), view.now)
+            item = meant.subject(overlay, request.item, searcher.sees, self._encoder.is_word, owner=owner)
+            verdict = why(
+                overlay,
+                searcher,
+                request.request,
+                item,
+                owner=owner,
+                shown=overlay.state.shown.get(request.session, {}) | waiting,
+                bar=bar,
+                names=names,
+                asked=not view.as_of or whose != OWNER_NAME or was_asked(self._log, request.request, view.now),
+            )
+            return answers.verdict(verdict, view)
 
     def publish(self, request: PublishRequest) -> PublishResponse:
         """Store events, all or none. When this returns they are durable and the next push knows them.

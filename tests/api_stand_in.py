@@ -26,6 +26,8 @@ from instant_recall.api.messages import (
     SearchResponse,
     StatusRequest,
     StatusResponse,
+    WhyRequest,
+    WhyResponse,
     WriteResponse,
 )
 from instant_recall.api.server import create_app, serve
@@ -60,6 +62,10 @@ class StandIn:
     def search(self, request: SearchRequest) -> SearchResponse:
         self._fail()
         return SearchResponse(position=request.min_position)
+
+    def why(self, request: WhyRequest) -> WhyResponse:
+        self._fail()
+        return WhyResponse(item=request.item, gate="not_indexed", ranks={}, bar=0.5, words="Not known.")
 
     def open(self, request: OpenRequest) -> OpenResponse:
         self._fail()

@@ -1,0 +1,225 @@
+"""Why: the first gate at which one item fails to come into the push for one request.
+
+The gates stand in this order: it is not indexed; nobody asked; it is filtered out; it has the wrong keys; it is drowned
+by others. It is computed with the push's own code, so that the two cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple, get_args
+
+import msgspec
+import numpy as np
+
+from ..events.moment import time_text
+from .eligibility import Rule
+from .items import Item
+from .overlay import Overlay
+from .pointers import MOST
+from .push import compose, was_shown
+from .ranker import Ranked, model, rank
+from .rows import rows_of
+from .searcher import Route, Searcher
+from .text_index import Scores
+from .trivial import is_trivial
+
+Gate = Literal["found", "not_indexed", "not_asked", "filtered", "wrong_key", "drowned"]
+FilterRule = Literal[
+    "", "audience", "muted", "quarantined", "forgotten", "not_yet_valid", "closed", "superseded", "already_shown"
+]
+Cut = Literal["", "bar", "places", "tokens", "width"]
+Ranks = dict[Route, int | None]
+
+ROUTES: Final[dict[Route, str]] = {
+    "use_words": "the words of its use keys",
+    "use_meaning": "the meaning of its use keys",
+    "topic_words": "the words of what it says",
+    "topic_meaning": "the meaning of what it says",
+}
+_CUTS: Final[dict[Cut, str]] = {
+    "bar": "its probability of {probability:.2f} is below the bar of {bar:.2f}",
+    "places": "others stand before it, and a push has five places: its own would be {rank}",
+    "tokens": "its line no longer fits into the tokens of a push",
+    "width": "rows of others took all the places that each route has for candidates",
+}
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one item for one request."""
+
+    item: str
+    gate: Gate
+    """`found`: it is in the push. Else the first gate that it fails."""
+    rule: FilterRule = ""
+    """What filtered it out; told to the owner only."""
+    cut: Cut = ""
+    """What drowned it: the bar, the five places, the tokens of a block, or the width of a route."""
+    ranks: Ranks
+    """By route, 1 + how many visible items have a better row there; None where nothing of it matches."""
+    rank: int | None = None
+    """Its place among all candidates, 1 for the first; None when it was not weighed."""
+    probability: float | None = None
+    """That a pointer to it helps, 0 to 1; 1 for an item that the request names."""
+    bar: float
+    """Below this probability nothing is pushed that the request does not name."""
+    words: str
+    """All of it in a sentence or two, for a person."""
+
+
+def why(
+    overlay: Overlay,
+    searcher: Searcher,
+    request: str,
+    item: str,
+    *,
+    owner: bool,
+    shown: Mapping[str, str] | None = None,
+    bar: float | None = None,
+    names: bool = True,
+    asked: bool = True,
+) -> Verdict:
+    """Name the first gate that an item fails.
+
+    Args:
+        overlay: what is known.
+        searcher: the view over it of the reader whose push is meant.
+        request: what was typed.
+        item: the item's id.
+        owner: whether the answer is for the owner. Anybody else is told of a hidden item what is told of none.
+        shown: as for push.compose.
+        bar: as for push.compose.
+        names: as for push.compose.
+        asked: whether a push was asked for at all.
+    """
+    least = model().bar if bar is None else bar
+    known, rule = overlay.state.get(item), searcher.refused_by(item)
+    if known is None or (rule is not None and not owner):
+        return _verdict(item, least, "not_indexed", "Nothing of this id, address or name is known.")
+    if rule == "unrecorded":
+        return _verdict(item, least, "not_indexed", "It was named, but never recorded.")
+    if rule != "forgotten" and not rows_of(known):
+        return _verdict(item, least, "not_indexed", "It has no text and no use key under which it could be found.")
+    if is_trivial(request):
+        return _verdict(item, least, "not_asked", "The turn asks for nothing, so nothing was looked for.")
+    if not asked:
+        return _verdict(item, least, "not_asked", "No push was served for this request: nobody asked.")
+    if rule is not None:
+        named = _filter_rule(rule, known)
+        return _verdict(item, least, "filtered", _refused(named, known), rule=named)
+    return _weighed(_Push(overlay, searcher, request, shown or {}, least, names), known, owner=owner)
+
+
+class _Push(NamedTuple):
+    """The push that is asked about."""
+
+    overlay: Overlay
+    searcher: Searcher
+    request: str
+    shown: Mapping[str, str]
+    bar: float
+    names: bool
+
+    def pointers(self) -> list[str]:
+        """Ids of what is pushed, in order."""
+        push = compose(self.searcher, self.request, shown=self.shown, bar=self.bar, names=self.names)
+        return [ranked.evidence.item.id for ranked, _ in push.pointers]
+
+    def ranked(self, *also: str) -> list[Ranked]:
+        """The candidates, best first, with the items of `also` among them."""
+        return rank(self.searcher.find(self.request, names=self.names, also=also))
+
+    def ranks(self, item: str) -> Ranks:
+        """See Verdict."""
+        own = self.overlay.ordinal(item)
+        assert own is not None, "an item without an ordinal"  # noqa: S101 - they are made together
+        best = self.searcher.best_rows(self.request)
+        return {route: _rank(scores, scores[own]) for route, scores in best.items()}
+
+
+def _weighed(push: _Push, item: Item, *, owner: bool) -> Verdict:
+    """The verdict on an item that may be shown: where it stands, and what came of it."""
+    ranks, ranked, pushed = push.ranks(item.id), push.ranked(item.id), push.pointers()
+    place = next(n for n, each in enumerate(ranked) if each.evidence.item.id == item.id)
+    mine = ranked[place]
+    gate: Gate = "wrong_key"
+    rule: FilterRule = ""
+    cut: Cut = ""
+    if item.id in pushed:
+        gate, words = "found", f"It is in the push, in place {pushed.index(item.id) + 1}."
+    elif was_shown(item, push.shown):
+        gate, rule = "filtered", "already_shown" if owner else ""
+        words = _refused(rule, item)
+    elif mine.evidence.named < 0 and all(at is None or at > MOST for at in ranks.values()):
+        words = _wrong_key(ranks)
+    else:
+        gate, cut = "drowned", _cut(push, ranked, place, pushed)
+        told = _CUTS[cut].format(probability=mine.probability, bar=push.bar, rank=place + 1)
+        words = f"It was found and not pushed: {told}."
+    return Verdict(
+        item=item.id,
+        gate=gate,
+        rule=rule,
+        cut=cut,
+        ranks=ranks,
+        rank=place + 1,
+        probability=round(mine.probability, 6),
+        bar=push.bar,
+        words=words,
+    )
+
+
+def _verdict(item: str, bar: float, gate: Gate, words: str, *, rule: FilterRule = "") -> Verdict:
+    """A verdict without places: nothing was weighed."""
+    return Verdict(item=item, gate=gate, rule=rule, ranks=dict.fromkeys(get_args(Route)), bar=bar, words=words)
+
+
+def _rank(scores: Scores, own: float) -> int | None:
+    return 1 + int(np.count_nonzero(scores > own)) if own > 0 else None
+
+
+def _cut(push: _Push, ranked: list[Ranked], place: int, pushed: list[str]) -> Cut:
+    """What drowned the item that stands at a place among the candidates."""
+    mine = ranked[place].evidence
+    if mine.named < 0 and ranked[place].probability < push.bar:
+        return "bar"
+    if all(each.evidence.item.id != mine.item.id for each in push.ranked()):
+        return "width"
+    behind = {each.evidence.item.id for each in ranked[place + 1 :]}
+    # Something that ranks lower was pushed, or a place was left: then it was not the places that lacked.
+    return "tokens" if len(pushed) < MOST or behind & set(pushed) else "places"
+
+
+def _filter_rule(rule: Rule, item: Item) -> FilterRule:
+    if rule == "ended":
+        return "superseded" if item.superseded_by else "closed"
+    assert rule != "unrecorded", "it is not indexed"  # noqa: S101 - that gate stands before this one
+    return rule
+
+
+def _refused(rule: FilterRule, item: Item) -> str:
+    """Which rule holds an item back, as a sentence."""
+    match rule:
+        case "audience":
+            labels = ", ".join(item.audience) or "nobody but the owner"
+            return f"It is not meant for this reader: its audience is {labels}."
+        case "not_yet_valid":
+            return f"It is not valid before {time_text(item.valid_from or 0)}."
+        case "superseded":
+            return f"It was replaced by {item.superseded_by}."
+        case "closed":
+            since = f"It has not been valid since {time_text(item.valid_until or 0)}"
+            return f"{since} ({item.reason})." if item.reason else f"{since}."
+        case "already_shown":
+            return "It was shown in this session already and has not changed since."
+        case "muted" | "quarantined" | "forgotten":
+            return f"It is {rule}."
+    return "It is held back for now; only the owner is told by what."
+
+
+def _wrong_key(ranks: Ranks) -> str:
+    places = {route: place for route, place in ranks.items() if place is not None}
+    if not places:
+        return "No key leads from this request to it: nothing of it matches, in words or in meaning."
+    best = min(places, key=lambda route: places[route])
+    return f"No key leads from this request to it: its best place is {places[best]}, by {ROUTES[best]}."
