@@ -30,6 +30,7 @@ LONGEST_SLIP: Final = 60
 """Letters of the longest name that may be off by one: each letter is another form to keep, as long as the name."""
 
 _WORD = re.compile(r"[^\W_]+")
+_ABBREVIATIONS = re.compile(r"[bcdfghjklmnpqrtvwxz]{2,}s")
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
 
 
@@ -55,7 +56,12 @@ def _words(text: str) -> list[str]:
 def _forms(words: list[str]) -> tuple[str, str]:
     """The words run together as they are, and with the last one stemmed."""
     body = "".join(words[:-1])
-    return body + words[-1], body + str(_stemmer().stemWord(words[-1]))
+    return body + words[-1], body + _stem(words[-1])
+
+
+def _stem(word: str) -> str:
+    """The word without its ending. The stemmer leaves the plural of an abbreviation ("PCs", "VMs") as it is."""
+    return word[:-1] if _ABBREVIATIONS.fullmatch(word) else str(_stemmer().stemWord(word))
 
 
 def _with_one_less(form: str) -> Iterator[str]:

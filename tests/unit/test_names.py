@@ -31,6 +31,7 @@ TABLE = index(
     quill="quill",
     café="Café Wächter",
     camera="камера",
+    big="the big PC",
 )
 
 
@@ -59,6 +60,8 @@ def named(request: str, table: NameIndex = TABLE) -> list[str]:
         ("the two stage grip thing", "grip"),
         ("ask café wächter", "café"),
         ("где камера", "camera"),
+        ("run the big PCs again", "big"),
+        ("The-Big-Pcs", "big"),
     ],
 )
 def test_a_name_is_found_in_any_ordinary_spelling(request_: str, item: str) -> None:
