@@ -20,8 +20,9 @@ from .cli_archiving import archive
 from .cli_asking import open_, push, search
 from .cli_cost import cost
 from .cli_data import correct, import_, remember, snapshot
+from .cli_eval import eval_
 from .cli_keeping import backup, doctor, export, restore
-from .cli_measure import bench, demo, eval_
+from .cli_measure import bench, demo
 from .cli_options import Invocation, root_options
 from .cli_reactor import dead_letters, reactor
 from .cli_rebuilding import replay, snapshots

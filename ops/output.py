@@ -139,3 +139,14 @@ def count(number: int, one: str, many: str = "") -> str:
     """A number with its noun: `1 item`, `12,000 items`."""
     plural = many or one + ("es" if one.endswith(("s", "x", "ch", "sh")) else "s")
     return f"{number:,} {one if number == 1 else plural}"
+
+
+def figure(value: Any) -> str:
+    """A number as a cell: thousands apart, two decimals; several by name; `-` for none."""
+    if isinstance(value, dict):
+        return "  ".join(f"{name} {figure(part)}" for name, part in value.items())
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    return f"{value:,}" if isinstance(value, int) else json.dumps(value)

@@ -5,11 +5,14 @@ Pure functions over booleans and numbers; the arithmetic is scipy's (the extra `
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+
+from ..events.errors import RecallError
 
 LEVEL: Final = 0.95
 """Coverage of every interval."""
@@ -39,9 +42,21 @@ class Discordance(NamedTuple):
     """The other way round."""
 
 
+def scipy(part: str) -> Any:
+    """A part of scipy.
+
+    Raises:
+        RecallError: it is not installed.
+    """
+    try:
+        return importlib.import_module(f"scipy.{part}")
+    except ImportError as error:
+        raise RecallError("The suite's statistics need scipy: `pip install instant-recall[eval]`.") from error
+
+
 def wilson(successes: int, trials: int) -> Interval:
     """Wilson's interval of a rate; (0, 1) when nothing was tried."""
-    from scipy.stats import binomtest  # noqa: PLC0415
+    binomtest = scipy("stats").binomtest
 
     if not trials:
         return Interval(0.0, 1.0)
@@ -61,7 +76,7 @@ def discordance(first: Sequence[bool], second: Sequence[bool]) -> Discordance:
 
 def mcnemar(pairs: Discordance) -> float:
     """The exact two-sided p of McNemar's test: are gains and losses as likely as each other? 1 when nothing differs."""
-    from scipy.stats import binomtest  # noqa: PLC0415
+    binomtest = scipy("stats").binomtest
 
     differing = pairs.gained + pairs.lost
     return float(binomtest(pairs.gained, differing, 0.5).pvalue) if differing else 1.0
@@ -82,7 +97,7 @@ def mean_interval(values: Sequence[float], clusters: Sequence[str], seed: int) -
 
     None with fewer than two clusters.
     """
-    from scipy.stats import bootstrap  # noqa: PLC0415
+    bootstrap = scipy("stats").bootstrap
 
     sums: dict[str, float] = {}
     counts: dict[str, int] = {}
@@ -104,7 +119,7 @@ def upper_bound(failures: int, tries: int) -> float:
 
     Without a failure by the rule of three; with some by Clopper and Pearson (one-sided).
     """
-    from scipy.stats import binomtest  # noqa: PLC0415
+    binomtest = scipy("stats").binomtest
 
     if not tries:
         return 1.0
@@ -129,7 +144,7 @@ def pairs_needed(gain: float, losses: float = LOSSES) -> int:
 
 def smallest_gain(pairs: int, losses: float = LOSSES) -> float | None:
     """The smallest gain that so many pairs find (see `pairs_needed`); None when they are too few for any."""
-    from scipy.optimize import brentq  # noqa: PLC0415
+    brentq = scipy("optimize").brentq
 
     most = 1.0 - 2 * losses
     if pairs < 1 or _connor(most, losses) > pairs:
@@ -138,7 +153,7 @@ def smallest_gain(pairs: int, losses: float = LOSSES) -> float | None:
 
 
 def _connor(gain: float, losses: float) -> float:
-    from scipy.stats import norm  # noqa: PLC0415
+    norm = scipy("stats").norm
 
     differing = gain + 2 * losses
     by_chance = float(norm.ppf(1 - ALPHA / 2)) * differing**0.5

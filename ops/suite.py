@@ -19,6 +19,7 @@ from .evaluate import Answer
 from .figures import percentiles
 from .probes import ACCESS_PROBES, NAMED_PROBES, run_probes
 from .setups import NOT_BUILT, SETUPS, run_setups
+from .statistics import scipy
 from .suite_figures import asked, comparisons, figures, power, row_of
 from .suite_result import AskedCase, CaseRow, Curve, ProbeTally
 from .suite_result import SuiteResult as SuiteResult  # noqa: PLC0414 - this is where the suite's parts look for it
@@ -54,8 +55,9 @@ def run_suite(
         on_progress: see Progress.
 
     Raises:
-        RecallError: there is no setup of one of these names.
+        RecallError: there is no setup of one of these names, or the extra `eval` is not installed. Nothing was run.
     """
+    scipy("stats")
     told = on_progress or (lambda _step, _done, _total: None)
     answers = run_setups(world, setups, on_case=lambda done, total: told("cases", done, total))
     probes = run_probes(

@@ -1,0 +1,146 @@
+"""`eval`: how good the pushes are, on a world, setup by setup, or on the owner's own corrections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..events.errors import RecallError
+from .cli_options import Invocation, option, pass_invocation, root_options
+from .output import dim, figure, one_line, table
+
+
+@click.command("eval")
+@root_options
+@option(
+    "--world",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="PATH",
+    help="The world's folder.  [default: the one that comes with the package]",
+)
+@option("--no-bar", is_flag=True, help="Rank everything: the best five are pushed whatever their score.")
+@option(
+    "--cases",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write one JSON line for each case here.",
+)
+@option("--own", is_flag=True, help="Ask your own corrections again, as of just before each; prints counts only.")
+@option("--setups", metavar="NAMES", help="Compare setups, S1 (plain search) to S7 (all of it): `all`, or `S2,S7`.")
+@option("--seed", default=0, show_default=True, metavar="N", help="Of the probes and the bootstrap of --setups.")
+@option("--verbose", is_flag=True, help="Show the cases behind the counts.")
+@pass_invocation
+@click.pass_context
+def eval_(
+    ctx: click.Context,
+    invocation: Invocation,
+    world: Path | None,
+    no_bar: bool,
+    cases: Path | None,
+    own: bool,
+    setups: str | None,
+    seed: int,
+    verbose: bool,
+) -> None:
+    """Measure how good the pushes are.
+
+    On a world folder, for whose requests the right answers are known; with --setups part by part, against a plain
+    search; with --own on your own log, which stays where it is.
+    """
+    _fitting(world, no_bar, cases, own=own, setups=setups)
+    from .processes import quiet_libraries  # noqa: PLC0415
+
+    quiet_libraries()
+    from . import logs  # noqa: PLC0415
+    from .worlds import BadWorld  # noqa: PLC0415
+
+    logs.configure("error")
+    try:
+        if own:
+            _own(invocation, verbose=verbose)
+        elif setups is not None:
+            _suite(invocation, world, _names(setups), seed, verbose=verbose)
+        else:
+            _plain(invocation, world, cases, no_bar=no_bar)
+    except BadWorld as bad:
+        _tell_problems(invocation, bad.problems, bad)
+        ctx.exit(2)
+
+
+def _fitting(world: Path | None, no_bar: bool, cases: Path | None, *, own: bool, setups: str | None) -> None:
+    """Refuse options that belong to different runs."""
+    if own and (world or setups is not None):
+        raise click.UsageError("--own is about your own log: leave out --world and --setups.")
+    if (own or setups is not None) and (no_bar or cases):
+        raise click.UsageError("--no-bar and --cases are for a run over a world without --setups.")
+
+
+def _names(setups: str) -> list[str] | None:
+    from .setups import chosen  # noqa: PLC0415
+
+    names = [name for part in setups.split(",") if (name := part.strip())]
+    if not names or names == ["all"]:
+        return None
+    try:
+        return list(chosen(names))
+    except RecallError as unknown:
+        raise click.UsageError(str(unknown)) from unknown
+
+
+def _plain(invocation: Invocation, world: Path | None, cases: Path | None, *, no_bar: bool) -> None:
+    from . import evaluate  # noqa: PLC0415
+    from .worlds import own_world  # noqa: PLC0415
+
+    with invocation.output.bars() as bars:
+        facts = evaluate.run(
+            world or own_world(),
+            bar=0.0 if no_bar else None,
+            cases_out=cases,
+            on_case=lambda done, total: bars("cases", done, total),
+        )
+    invocation.output.result(facts, _judged(facts))
+
+
+def _suite(invocation: Invocation, world: Path | None, names: list[str] | None, seed: int, *, verbose: bool) -> None:
+    from .suite import run_suite  # noqa: PLC0415
+    from .suite_text import suite_lines  # noqa: PLC0415
+    from .worlds import own_world, read_world  # noqa: PLC0415
+
+    folder = world or own_world()
+    with invocation.output.bars() as bars:
+        result = run_suite(read_world(folder), names, seed, name=folder.resolve().name, on_progress=bars)
+    invocation.output.message(result, suite_lines(result, verbose=verbose))
+
+
+def _own(invocation: Invocation, *, verbose: bool) -> None:
+    from ..projections.encoder import load_encoder  # noqa: PLC0415
+    from .local import log_at_hand  # noqa: PLC0415
+    from .own import run_own  # noqa: PLC0415
+    from .suite_text import own_lines  # noqa: PLC0415
+
+    settings = invocation.settings
+    with log_at_hand(settings) as log:
+        report = run_own(log, load_encoder(settings.encoder))
+    if verbose:
+        invocation.output.message(report, own_lines(report, verbose=True), **report.counts())
+    else:
+        invocation.output.result(report.counts(), own_lines(report))
+
+
+def _tell_problems(invocation: Invocation, problems: Sequence[str], bad: RecallError) -> None:
+    """One line for each thing that is wrong with the input; with --json one object, as for every error."""
+    if invocation.as_json:
+        invocation.output.error(bad)
+    for problem in () if invocation.as_json else problems:
+        click.echo(one_line(problem), err=True)
+
+
+def _judged(facts: dict[str, Any]) -> list[str]:
+    columns = ("cases", "hit1", "hit5", "must_not", "pushed_mean", "false_push_rate")
+    rows = [("kind", *(name.replace("_", " ") for name in columns))]
+    rows += [(kind, *(figure(found.get(name, "")) for name in columns)) for kind, found in facts["kinds"].items()]
+    rest = f"{facts['cases']:,} cases, {figure(facts['tokens_mean'])} tokens a push, ms {figure(facts['latency_ms'])}"
+    return [*table(rows), dim(rest)]
