@@ -22,12 +22,16 @@ from instant_recall.ops import embedded
 from instant_recall.tests.cluster import Node, cluster_url, three_nodes
 from instant_recall.tests.helpers import FixedClock, wait_until
 
+OF_TESTS = ("INSTANT_RECALL_SOAK_", "INSTANT_RECALL_WORLDS")
+"""Beginnings of the variables that say how long tests in tests/soak run, and what those in tests/bench measure."""
+
 
 def pytest_configure() -> None:
-    """Tests depend on nothing that is set where they run."""
+    """Tests depend on nothing that is set where they run, but for the extent of the longest ones."""
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when numpy loads; two threads on busy cores are ten times slower
     for name in [name for name in os.environ if name.startswith("INSTANT_RECALL_") or name == "REDIS_URL"]:
-        del os.environ[name]
+        if not name.startswith(OF_TESTS):
+            del os.environ[name]
 
 
 @pytest.fixture(scope="session", autouse=True)
