@@ -17,7 +17,7 @@ import click
 from .. import __version__
 from ..events.errors import RecallError
 from .cli_archiving import archive
-from .cli_asking import open_, push, search
+from .cli_asking import open_, push, search, why
 from .cli_cost import cost
 from .cli_data import correct, import_, remember, snapshot
 from .cli_eval import eval_
@@ -93,7 +93,7 @@ def main() -> None:
 for _command in (
     *(demo, up, down, status),
     *(import_, remember, correct),
-    *(push, search, open_),
+    *(push, why, search, open_),
     *(snapshot, snapshots, replay, archive),
     *(doctor, reactor, dead_letters),
     *(backup, restore, export),

@@ -1,4 +1,4 @@
-"""`push`, `search`, `open`: what a harness asks, for a person or a script to try."""
+"""`push`, `search`, `why`, `open`: what a harness asks, for a person or a script to try."""
 
 from __future__ import annotations
 
@@ -12,12 +12,25 @@ from .cli_options import Invocation, option, pass_invocation, root_options
 from .output import count, dim, one_line, printable, table
 
 if TYPE_CHECKING:
-    from ..api.messages import OpenResponse, PushResponse, SearchResponse
+    from ..api.messages import OpenResponse, PushResponse, SearchResponse, WhyResponse
 
 WHY_EMPTY = {
     "nothing_fits": "Nothing is pushed: nothing you have clears the bar for this request.",
     "trivial_turn": "Nothing is pushed: there is nothing to look for in this turn.",
     "already_shown": "Nothing is pushed: all that fits was shown in this session and has not changed.",
+}
+
+REMEDIES = {
+    "not_indexed": "`remember` or `import` brings it in.",
+    "wrong_key": "`correct` gives it this request as a key.",
+    "drowned": "`correct` gives it this request as a key.",
+}
+"""What mends it, by gate."""
+ROUTES = {
+    "use_words": "the words of its use keys",
+    "use_meaning": "the meaning of its use keys",
+    "topic_words": "the words of what it says",
+    "topic_meaning": "the meaning of what it says",
 }
 
 reader_option = option(
@@ -100,6 +113,40 @@ def _found(answer: SearchResponse) -> list[str]:
         if found.purpose:
             lines.append("      " + _cut(one_line(found.purpose), 110))
     return [*lines, dim(f"{count(len(answer.found), 'item')}, {answer.took_ms:.1f} ms")]
+
+
+@click.command()
+@root_options
+@click.argument("request")
+@click.argument("item")
+@reader_option
+@option("--for", "for_reader", default="", metavar="NAME", help="As the owner, ask about what this reader is shown.")
+@session_option
+@as_of_option
+@pass_invocation
+def why(
+    invocation: Invocation, request: str, item: str, reader: str, for_reader: str, session: str, as_of: str
+) -> None:
+    """Say why an item is, or is not, pushed for a request.
+
+    ITEM is an id, an address or a name. Of the gates at which it can fail (not indexed, nobody asked, filtered out,
+    wrong key, drowned) the first is told, with its place on every route. Only the owner is told what filters it out.
+    """
+    answer = invocation.client().why(request, item, reader=reader, for_reader=for_reader, session=session, as_of=as_of)
+    invocation.output.message(answer, [*past(answer.as_of), *_explained(answer)])
+
+
+def _explained(answer: WhyResponse) -> list[str]:
+    gate = answer.gate.replace("_", " ") + (f" ({answer.rule.replace('_', ' ')})" if answer.rule else "")
+    gate = click.style(gate, fg="green" if answer.gate == "found" else "yellow")
+    told = [f"{one_line(answer.item)}: {gate}. {one_line(answer.words)} {REMEDIES.get(answer.gate, '')}".rstrip()]
+    if answer.stale:
+        told.append(dim("As of an older position: the log could not be read to its end."))
+    if answer.probability is None:
+        return told
+    rows = [(f"by {ROUTES[route]}", str(place or "-")) for route, place in answer.ranks.items() if route in ROUTES]
+    rows.append(("all together", f"{answer.rank or '-'}  with a probability of {answer.probability:.3f}"))
+    return [*told, "", *table([("its place", ""), *rows], indent="  ")]
 
 
 @click.command("open")

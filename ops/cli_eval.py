@@ -31,6 +31,7 @@ from .output import dim, figure, one_line, table
 @option("--own", is_flag=True, help="Ask your own corrections again, as of just before each; prints counts only.")
 @option("--setups", metavar="NAMES", help="Compare setups, S1 (plain search) to S7 (all of it): `all`, or `S2,S7`.")
 @option("--seed", default=0, show_default=True, metavar="N", help="Of the probes and the bootstrap of --setups.")
+@option("--gates", is_flag=True, help="Say at which of the five gates the misses failed; see `why`.")
 @option("--verbose", is_flag=True, help="Show the cases behind the counts.")
 @pass_invocation
 @click.pass_context
@@ -43,6 +44,7 @@ def eval_(
     own: bool,
     setups: str | None,
     seed: int,
+    gates: bool,
     verbose: bool,
 ) -> None:
     """Measure how good the pushes are.
@@ -50,7 +52,7 @@ def eval_(
     On a world folder, for whose requests the right answers are known; with --setups part by part, against a plain
     search; with --own on your own log, which stays where it is.
     """
-    _fitting(world, no_bar, cases, own=own, setups=setups)
+    _fitting(world, no_bar, cases, own=own, setups=setups, gates=gates)
     from .processes import quiet_libraries  # noqa: PLC0415
 
     quiet_libraries()
@@ -62,18 +64,20 @@ def eval_(
         if own:
             _own(invocation, verbose=verbose)
         elif setups is not None:
-            _suite(invocation, world, _names(setups), seed, verbose=verbose)
+            _suite(invocation, world, _names(setups), seed, gates=gates, verbose=verbose)
         else:
-            _plain(invocation, world, cases, no_bar=no_bar)
+            _plain(invocation, world, cases, no_bar=no_bar, gates=gates, verbose=verbose)
     except BadWorld as bad:
         _tell_problems(invocation, bad.problems, bad)
         ctx.exit(2)
 
 
-def _fitting(world: Path | None, no_bar: bool, cases: Path | None, *, own: bool, setups: str | None) -> None:
+def _fitting(
+    world: Path | None, no_bar: bool, cases: Path | None, *, own: bool, setups: str | None, gates: bool
+) -> None:
     """Refuse options that belong to different runs."""
-    if own and (world or setups is not None):
-        raise click.UsageError("--own is about your own log: leave out --world and --setups.")
+    if own and (world or setups is not None or gates):
+        raise click.UsageError("--own is about your own log: leave out --world, --setups and --gates.")
     if (own or setups is not None) and (no_bar or cases):
         raise click.UsageError("--no-bar and --cases are for a run over a world without --setups.")
 
@@ -90,7 +94,9 @@ def _names(setups: str) -> list[str] | None:
         raise click.UsageError(str(unknown)) from unknown
 
 
-def _plain(invocation: Invocation, world: Path | None, cases: Path | None, *, no_bar: bool) -> None:
+def _plain(
+    invocation: Invocation, world: Path | None, cases: Path | None, *, no_bar: bool, gates: bool, verbose: bool
+) -> None:
     from . import evaluate  # noqa: PLC0415
     from .worlds import own_world  # noqa: PLC0415
 
@@ -99,12 +105,31 @@ def _plain(invocation: Invocation, world: Path | None, cases: Path | None, *, no
             world or own_world(),
             bar=0.0 if no_bar else None,
             cases_out=cases,
+            by_gate=gates,
             on_case=lambda done, total: bars("cases", done, total),
         )
-    invocation.output.result(facts, _judged(facts))
+    by_gate = _by_gate("", facts["gates"], verbose=verbose) if gates else []
+    invocation.output.result(facts, [*_judged(facts), *by_gate])
 
 
-def _suite(invocation: Invocation, world: Path | None, names: list[str] | None, seed: int, *, verbose: bool) -> None:
+def _by_gate(setup: str, found: dict[str, Any], *, verbose: bool) -> list[str]:
+    import msgspec  # noqa: PLC0415 - `--help` does without
+
+    from .gates import GateTable, lines  # noqa: PLC0415
+
+    first, *rest = lines(msgspec.convert(found, GateTable), verbose=verbose)
+    return ["", f"{setup}: {first}" if setup else first, *rest]
+
+
+def _suite(
+    invocation: Invocation,
+    world: Path | None,
+    names: list[str] | None,
+    seed: int,
+    *,
+    gates: bool,
+    verbose: bool,
+) -> None:
     from .suite import run_suite  # noqa: PLC0415
     from .suite_text import suite_lines  # noqa: PLC0415
     from .worlds import own_world, read_world  # noqa: PLC0415
@@ -112,7 +137,8 @@ def _suite(invocation: Invocation, world: Path | None, names: list[str] | None, 
     folder = world or own_world()
     with invocation.output.bars() as bars:
         result = run_suite(read_world(folder), names, seed, name=folder.resolve().name, on_progress=bars)
-    invocation.output.message(result, suite_lines(result, verbose=verbose))
+    by_gate = [line for setup in result.gates for line in _by_gate(setup, result.gates[setup], verbose=verbose)]
+    invocation.output.message(result, [*suite_lines(result, verbose=verbose), *(by_gate if gates else [])])
 
 
 def _own(invocation: Invocation, *, verbose: bool) -> None:

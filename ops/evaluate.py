@@ -19,6 +19,7 @@ from ..events.errors import RecallError
 from ..projections.encoder import Encoder, load_encoder
 from ..projections.pointers import block, tokens
 from .figures import percentiles
+from .gates import gates
 from .playback import FULL, Playback, Setup, request_of
 from .worlds import Case, CaseKind, World, millis, read_world
 
@@ -41,6 +42,7 @@ def run(
     *,
     bar: float | None = None,
     cases_out: Path | None = None,
+    by_gate: bool = False,
     on_case: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """Play a world back, ask its cases, and judge the answers.
@@ -49,6 +51,7 @@ def run(
         world: the folder.
         bar: the relevance bar, 0 to 1; None: the product's own; 0.0: the best five whatever their score.
         cases_out: write one JSON line per case there: `{"id", "kind", "pushed", "scores"}`.
+        by_gate: also say at which gate each miss failed: `"gates"`, a GateTable.
         on_case: told (cases asked, cases in all) after each case.
 
     Returns:
@@ -65,7 +68,7 @@ def run(
     answers = ask(read, bar=bar, on_case=on_case)
     if cases_out is not None:
         _write_lines(cases_out, [_line(answer) for answer in answers])
-    return judge(answers)
+    return judge(answers) | ({"gates": msgspec.to_builtins(gates(read, answers, bar=bar))} if by_gate else {})
 
 
 def ask(

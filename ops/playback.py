@@ -92,6 +92,10 @@ class Playback:
         bare = item.removeprefix("session:")
         return bare if bare in self._sessions else item
 
+    def product_id(self, item: str) -> str:
+        """The product's id of one of the world's items."""
+        return _product_id(item, self._sessions)
+
     def close(self) -> None:
         """Let the service go."""
         self.service.close()

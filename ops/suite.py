@@ -17,6 +17,7 @@ from ..projections.ranker import WEIGHTS, model
 from .curves import curve, point
 from .evaluate import Answer
 from .figures import percentiles
+from .gates import GateTable, gates
 from .probes import ACCESS_PROBES, NAMED_PROBES, run_probes
 from .setups import NOT_BUILT, SETUPS, run_setups
 from .statistics import scipy
@@ -60,10 +61,21 @@ def run_suite(
     scipy("stats")
     told = on_progress or (lambda _step, _done, _total: None)
     answers = run_setups(world, setups, on_case=lambda done, total: told("cases", done, total))
+    found = _gates(world, answers, told)
     probes = run_probes(
         world, seed, named=named_probes, access=access_probes, on_probe=lambda done, total: told("probes", done, total)
     )
-    return assemble(world, answers, probes, seed, name=name, others=others)
+    return assemble(world, answers, probes, seed, name=name, others=others, gates=found)
+
+
+def _gates(world: World, answers: Mapping[str, list[Answer]], told: Progress) -> dict[str, GateTable]:
+    """By which gate the misses of each setup failed."""
+    encoder = load_encoder()
+    found: dict[str, GateTable] = {}
+    for name, given in answers.items():
+        found[name] = gates(world, given, setup=SETUPS[name], encoder=encoder)
+        told("gates", len(found), len(answers))
+    return found
 
 
 def assemble(
@@ -74,6 +86,7 @@ def assemble(
     *,
     name: str = "",
     others: Mapping[str, list[Answer]] | None = None,
+    gates: Mapping[str, GateTable] | None = None,
 ) -> SuiteResult:
     """The result of a run whose answers are there already; see `run_suite`."""
     cases = [asked(case) for case in sorted(world.cases, key=lambda case: case.at)]
@@ -94,6 +107,7 @@ def assemble(
         power=power(cases),
         curves={each: _curve(each, cases, found) for each, found in everything.items()},
         probes=probes,
+        gates={setup: msgspec.to_builtins(table) for setup, table in (gates or {}).items()},
         baselines=makes,
     )
 

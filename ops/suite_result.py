@@ -196,6 +196,6 @@ class SuiteResult(msgspec.Struct, kw_only=True):
     curves: dict[str, Curve]
     probes: list[ProbeTally] = []
     gates: dict[str, Any] = {}
-    """By which gate misses failed."""
+    """By setup: by which gate its misses failed, a gates.GateTable."""
     baselines: dict[str, list[CaseRow]] = {}
     """Other makes on the same cases."""

@@ -38,7 +38,7 @@ ROUTES: Final[dict[Route, str]] = {
     "topic_meaning": "the meaning of what it says",
 }
 _CUTS: Final[dict[Cut, str]] = {
-    "bar": "its probability of {probability:.2f} is below the bar of {bar:.2f}",
+    "bar": "its probability of {probability:.3f} is below the bar of {bar:.3f}",
     "places": "others stand before it, and a push has five places: its own would be {rank}",
     "tokens": "its line no longer fits into the tokens of a push",
     "width": "rows of others took all the places that each route has for candidates",

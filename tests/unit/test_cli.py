@@ -19,6 +19,7 @@ from instant_recall.ops.supervisor import Ready
 ASKING = [
     ["status"],
     ["push", "which lens?"],
+    ["why", "which lens?", "note:lens"],
     ["search", "lens"],
     ["open", "note:lens"],
     ["remember", "the long lens"],

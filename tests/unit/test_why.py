@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
+from click.testing import CliRunner, Result
 from instant_recall.api.messages import PushRequest, RememberRequest, WhyRequest, WhyResponse
 from instant_recall.api.service import Service
 from instant_recall.events import types as ev
 from instant_recall.events.envelope import draft
 from instant_recall.events.errors import RecallError, Refused
 from instant_recall.events.memory_log import MemoryEventLog
+from instant_recall.ops.cli import main
 from instant_recall.projections.asset_index import cosines, halve
 from instant_recall.projections.building import build
 from instant_recall.projections.overlay import Overlay
@@ -23,7 +26,9 @@ from instant_recall.projections.rows import TOPIC, USE, rows_of
 from instant_recall.projections.snapshot import latest_base
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.projections.why import Verdict, why
+from instant_recall.tests.api_stand_in import serving
 from instant_recall.tests.small_world import NOW, World, encoder, note, skill
+from structlog.testing import capture_logs
 
 REQUEST = "download last quarter's report from the company portal"
 ALONE = {"use_words": None, "use_meaning": None, "topic_words": None, "topic_meaning": None}
@@ -185,7 +190,7 @@ def test_what_is_found_and_stays_below_the_bar_is_drowned(world: World) -> None:
     assert (verdict.gate, verdict.cut, verdict.rank) == ("drowned", "bar", 1)
     assert verdict.probability is not None
     assert verdict.probability < 0.9999
-    assert f"{verdict.probability:.2f} is below the bar of 1.00" in verdict.words
+    assert f"{verdict.probability:.3f} is below the bar of 1.000" in verdict.words
 
 
 def test_what_is_named_behind_five_others_is_drowned_by_them() -> None:
@@ -408,3 +413,59 @@ def test_a_push_whose_words_were_erased_may_have_been_the_one(service: Service, 
     log.erase_payload(served.event_id)
 
     assert asked(service, "portal-helper", as_of=str(last.position)).gate == "found"
+
+
+def typed(service: Service, *arguments: str) -> Result:
+    """What the command line prints, over a real server, whose own log lines are kept out of it."""
+    with capture_logs(), serving(service) as home:
+        return CliRunner().invoke(main, ["--home", str(home), *arguments])
+
+
+def test_the_command_says_in_a_paragraph_and_a_table_why_something_is_not_pushed(service: Service) -> None:
+    told = typed(service, "why", "the lens and the portal", "note:lens")
+    lines = told.stdout.splitlines()
+
+    assert told.exit_code == 0, told.stderr
+    assert lines[0].startswith("note:lens: ")
+    assert lines[1:3] == ["", "  its place"]
+    assert [line.split("  ")[1] for line in lines[3:]] == [
+        "by the words of its use keys",
+        "by the meaning of its use keys",
+        "by the words of what it says",
+        "by the meaning of what it says",
+        "all together",
+    ]
+    assert lines[3].split()[-1] == "-"
+    assert "with a probability of 0." in lines[7]
+    assert all(len(line) < 240 for line in lines)
+
+
+def test_the_command_tells_the_owner_the_rule_and_another_reader_nothing(service: Service, log: MemoryEventLog) -> None:
+    log.append([draft(ev.ItemMuted(item="skill:portal-helper"))])
+
+    assert typed(service, "why", REQUEST, "portal-helper").stdout == (
+        "skill:portal-helper: filtered (muted). It is muted.\n"
+    )
+    assert typed(service, "why", REQUEST, "note:lens", "--for", "sub:none").stdout == (
+        "note:lens: filtered (audience). It is not meant for this reader: its audience is lab.\n"
+    )
+    assert typed(service, "why", REQUEST, "skill:portal-helper", "--reader", "sub:lab").stdout == (
+        "skill:portal-helper: not indexed. Nothing of this id, address or name is known. "
+        "`remember` or `import` brings it in.\n"
+    )
+
+
+def test_the_command_prints_one_json_object_also_as_of_then(service: Service, log: MemoryEventLog) -> None:
+    then = str(log.last_position())
+    log.append([draft(ev.ItemMuted(item="skill:portal-helper"))])
+    told = json.loads(typed(service, "why", REQUEST, "portal-helper", "--as-of", then, "--json").stdout)
+
+    assert (told["gate"], told["item"], told["ranks"]["use_words"]) == ("found", "skill:portal-helper", 1)
+    assert typed(service, "why", REQUEST, "portal-helper", "--as-of", then).stdout.startswith("As of ")
+
+
+def test_the_command_says_who_may_ask_about_whom(service: Service) -> None:
+    told = typed(service, "why", REQUEST, "portal-helper", "--reader", "sub:lab", "--for", "owner")
+
+    assert told.exit_code == 1
+    assert "Only the owner" in told.stderr
