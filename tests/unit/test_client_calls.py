@@ -16,6 +16,7 @@ from instant_recall.api.messages import (
     PublishEvent,
     PublishResponse,
     PushRequest,
+    WhyResponse,
     WriteResponse,
 )
 from instant_recall.api.transport import StrangeAnswer
@@ -244,3 +245,14 @@ def test_the_async_twin_has_the_same_methods_and_raises_the_same() -> None:
 
 def test_what_is_not_asked_for_is_not_sent_so_an_older_server_does_not_refuse_it() -> None:
     assert msgspec.json.decode(msgspec.json.encode(PushRequest(request="x"))) == {"request": "x"}
+
+
+def test_why_sends_what_is_asked_and_reads_the_verdict() -> None:
+    ranks: dict[str, int | None] = {"use_words": 1, "topic_words": None}
+    reply = WhyResponse(item="note:x", gate="drowned", cut="bar", ranks=ranks, rank=2, bar=0.1, words="Below the bar.")
+    with raw_server(record := Recording(answer(msgspec.json.encode(reply)))) as server:
+        told = Client(server.home, session="s1").why("where is x", "x", for_reader="sub:lab", as_of="1767225600000-0")
+    assert told == reply
+    assert record.bodies == [
+        {"request": "where is x", "item": "x", "for_reader": "sub:lab", "session": "s1", "as_of": "1767225600000-0"}
+    ]

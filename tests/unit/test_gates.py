@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,9 +11,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from click.testing import CliRunner
+from instant_recall.ops.cli import main
 from instant_recall.ops.evaluate import Answer, ask, run
 from instant_recall.ops.gates import ORDER, GateTable, gates, lines
 from instant_recall.ops.playback import FULL, Setup
+from instant_recall.ops.suite import run_suite
 from instant_recall.ops.worlds import Case, World, read_world
 
 TINY = Path(__file__).parent / "tiny_world"
@@ -135,3 +139,35 @@ def test_a_run_tells_its_gates_when_asked() -> None:
 
     assert found.misses
     assert "gates" not in run(TINY, bar=0.999)
+
+
+def test_the_command_adds_the_gates_and_lists_the_misses_when_asked() -> None:
+    def told(*options: str) -> str:
+        done = CliRunner().invoke(main, ["eval", "--world", str(TINY), "--no-bar", *options])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    plain, by_gate, verbose = told(), told("--gates"), told("--gates", "--verbose")
+    facts = json.loads(told("--gates", "--json"))
+
+    assert "by gate:" not in plain
+    assert "wrong key" in by_gate
+    assert len(verbose.splitlines()) == len(by_gate.splitlines()) + facts["gates"]["misses"]
+    assert list(facts["gates"]["gates"]) == list(ORDER)
+
+
+def test_the_owners_own_corrections_are_not_asked_about_by_gate() -> None:
+    done = CliRunner().invoke(main, ["eval", "--own", "--gates"])
+
+    assert done.exit_code == 2
+    assert "--gates" in done.stderr
+
+
+def test_the_suite_has_the_gates_of_every_setup(world: World) -> None:
+    result = run_suite(world, ["S1", "S7"], named_probes=0, access_probes=0)
+
+    assert list(result.gates) == ["S1", "S7"]
+    for setup, found in result.gates.items():
+        rows = {row.id: row for row in result.setups[setup]}
+        listed = [miss["case"] for misses in found["gates"].values() for miss in misses]
+        assert sorted(listed) == sorted(case.id for case in result.cases if case.expect and not rows[case.id].hit5)
