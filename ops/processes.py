@@ -30,6 +30,9 @@ QUIET_LIBRARIES: Mapping[str, str] = {
 }
 """Set in the environment before numpy and the tokenizer are loaded, unless they are set already."""
 
+BEHIND = 10
+"""The worker's niceness: no push waits for a processor because a snapshot is being built."""
+
 GRACE_S = 20.0
 """How long a process may take to end by itself once its parent is gone, in seconds."""
 
@@ -122,6 +125,7 @@ def _run(role: str, settings: Settings, tcp: int | None) -> None:
     elif role == "worker":
         from ..workers.queue import run_worker  # noqa: PLC0415
 
+        os.nice(BEHIND)
         run_worker(settings)
     elif role == "reactor":
         from ..workers.reactor import run_reactor  # noqa: PLC0415

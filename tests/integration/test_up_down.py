@@ -82,6 +82,7 @@ def test_up_starts_all_of_it_and_down_leaves_nothing_running(home: Path) -> None
         assert ready["pid"] == process.pid
         assert Path(ready["socket"]).is_socket()
         assert all(pid_of(home, role) for role in (*ROLES, "server"))
+        assert os.getpriority(os.PRIO_PROCESS, pid_of(home, "worker") or 0) > os.getpriority(os.PRIO_PROCESS, 0)
         assert recall(home, "status")["server"] == "embedded"
         recall(home, "remember", "the long lens is for the lab camera", "--name", "long lens")
         pushed = recall(home, "push", "which lens does the lab camera take?")

@@ -22,7 +22,8 @@ from instant_recall.events.settings import Settings
 from instant_recall.ops.corpus import make_drafts, make_requests
 from instant_recall.ops.figures import percentiles
 from instant_recall.tests.helpers import wait_until
-from instant_recall.tests.running import recall, up
+from instant_recall.tests.running import up
+from instant_recall.workers.queue import enqueue_snapshot
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(7_200)]
 
@@ -77,10 +78,16 @@ def store(settings: Settings, drafts: list[EventDraft]) -> None:
 
 
 def swap(settings: Settings, client: Client, changes: list[EventDraft]) -> None:
-    """Write a little, build a snapshot in a process of its own, and wait until the API reads it."""
+    """Write a little, have the worker build a snapshot, and wait until the API reads it."""
+    before = client.status().generation
     store(settings, changes)
-    generation = recall(settings, "snapshot", patience_s=600)["generation"]
-    wait_until(lambda: client.status().generation >= generation, 120, f"the swap to generation {generation}")
+    enqueue_snapshot(settings)
+
+    def swapped() -> bool:
+        time.sleep(0.2)  # asked all the time, the API would be busy with that
+        return client.status().generation > before
+
+    wait_until(swapped, 600, f"the swap from generation {before}")
 
 
 def test_no_push_fails_or_is_late_during_swaps_under_a_steady_load(
