@@ -10,6 +10,7 @@ import click
 
 from ..events.errors import RecallError
 from .cli_options import Invocation, option, pass_invocation, root_options
+from .cli_sets import Sets, set_options
 from .output import dim, figure, one_line, table
 
 
@@ -30,9 +31,16 @@ from .output import dim, figure, one_line, table
 )
 @option("--own", is_flag=True, help="Ask your own corrections again, as of just before each; prints counts only.")
 @option("--setups", metavar="NAMES", help="Compare setups, S1 (plain search) to S7 (all of it): `all`, or `S2,S7`.")
-@option("--seed", default=0, show_default=True, metavar="N", help="Of the probes and the bootstrap of --setups.")
+@option(
+    "--seed",
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Of the probes and the bootstrap of --setups, and of --limit.",
+)
 @option("--gates", is_flag=True, help="Say at which of the five gates the misses failed; see `why`.")
 @option("--verbose", is_flag=True, help="Show the cases behind the counts.")
+@set_options
 @pass_invocation
 @click.pass_context
 def eval_(
@@ -46,13 +54,15 @@ def eval_(
     seed: int,
     gates: bool,
     verbose: bool,
+    sets: Sets,
 ) -> None:
     """Measure how good the pushes are.
 
-    On a world folder, for whose requests the right answers are known; with --setups part by part, against a plain
-    search; with --own on your own log, which stays where it is.
+    On a world folder, or a public set, for whose requests the right answers are known; with --setups part by part,
+    against a plain search; with --own on your own log, which stays where it is.
     """
     _fitting(world, no_bar, cases, own=own, setups=setups, gates=gates)
+    _fitting_sets(sets, alone=not (world or no_bar or cases or gates), own=own)
     from .processes import quiet_libraries  # noqa: PLC0415
 
     quiet_libraries()
@@ -64,9 +74,11 @@ def eval_(
         if own:
             _own(invocation, verbose=verbose)
         elif setups is not None:
-            _suite(invocation, world, _names(setups), seed, gates=gates, verbose=verbose)
+            _suite(invocation, world, sets, _names(setups), seed, gates=gates, verbose=verbose)
+        elif sets.sources:
+            _set(invocation, sets, seed, verbose=verbose)
         else:
-            _plain(invocation, world, cases, no_bar=no_bar, gates=gates, verbose=verbose)
+            _plain(invocation, world, sets, cases, no_bar=no_bar, gates=gates, verbose=verbose)
     except BadWorld as bad:
         _tell_problems(invocation, bad.problems, bad)
         ctx.exit(2)
@@ -82,6 +94,18 @@ def _fitting(
         raise click.UsageError("--no-bar and --cases are for a run over a world without --setups.")
 
 
+def _fitting_sets(sets: Sets, *, alone: bool, own: bool) -> None:
+    if len(sets.sources) > 1 or (sets.sources and not alone):
+        raise click.UsageError(
+            "--set, --locomo and --longmemeval each stand for themselves: leave out the others, --world, --no-bar, "
+            "--cases and --gates."
+        )
+    if own and (sets.sources or sets.makes()):
+        raise click.UsageError("--own is about your own log: leave out sets and other makes.")
+    if sets.limit and not sets.sources:
+        raise click.UsageError("--limit is for --set, --locomo and --longmemeval.")
+
+
 def _names(setups: str) -> list[str] | None:
     from .setups import chosen  # noqa: PLC0415
 
@@ -95,10 +119,18 @@ def _names(setups: str) -> list[str] | None:
 
 
 def _plain(
-    invocation: Invocation, world: Path | None, cases: Path | None, *, no_bar: bool, gates: bool, verbose: bool
+    invocation: Invocation,
+    world: Path | None,
+    sets: Sets,
+    cases: Path | None,
+    *,
+    no_bar: bool,
+    gates: bool,
+    verbose: bool,
 ) -> None:
     from . import evaluate  # noqa: PLC0415
-    from .worlds import own_world  # noqa: PLC0415
+    from .cli_sets import baseline_lines  # noqa: PLC0415
+    from .worlds import own_world, read_world  # noqa: PLC0415
 
     with invocation.output.bars() as bars:
         facts = evaluate.run(
@@ -108,8 +140,21 @@ def _plain(
             by_gate=gates,
             on_case=lambda done, total: bars("cases", done, total),
         )
+        others = sets.others(read_world(world or own_world()), bars)
     by_gate = _by_gate("", facts["gates"], verbose=verbose) if gates else []
-    invocation.output.result(facts, [*_judged(facts), *by_gate])
+    if not others:
+        invocation.output.result(facts, [*_judged(facts), *by_gate])
+        return
+    facts["baselines"] = {name: evaluate.judge(answers) for name, answers in others.items()}
+    invocation.output.result(facts, [*_judged(facts), *by_gate, "", *baseline_lines(facts["baselines"])])
+
+
+def _set(invocation: Invocation, sets: Sets, seed: int, *, verbose: bool) -> None:
+    from .cli_sets import ask_set, set_lines  # noqa: PLC0415
+
+    with invocation.output.bars() as bars:
+        facts = ask_set(sets, seed, bars)
+    invocation.output.result(facts, set_lines(facts, verbose=verbose))
 
 
 def _by_gate(setup: str, found: dict[str, Any], *, verbose: bool) -> list[str]:
@@ -124,19 +169,26 @@ def _by_gate(setup: str, found: dict[str, Any], *, verbose: bool) -> list[str]:
 def _suite(
     invocation: Invocation,
     world: Path | None,
+    sets: Sets,
     names: list[str] | None,
     seed: int,
     *,
     gates: bool,
     verbose: bool,
 ) -> None:
+    from .cli_sets import set_suite  # noqa: PLC0415
     from .suite import run_suite  # noqa: PLC0415
     from .suite_text import suite_lines  # noqa: PLC0415
     from .worlds import own_world, read_world  # noqa: PLC0415
 
     folder = world or own_world()
     with invocation.output.bars() as bars:
-        result = run_suite(read_world(folder), names, seed, name=folder.resolve().name, on_progress=bars)
+        if sets.sources:
+            result = set_suite(sets, names, seed, bars)
+        else:
+            read = read_world(folder)
+            others = sets.others(read, bars)
+            result = run_suite(read, names, seed, name=folder.resolve().name, others=others, on_progress=bars)
     by_gate = [line for setup in result.gates for line in _by_gate(setup, result.gates[setup], verbose=verbose)]
     invocation.output.message(result, [*suite_lines(result, verbose=verbose), *(by_gate if gates else [])])
 

@@ -1,7 +1,6 @@
 """What the ranker is trained on: requests with the product's own candidates for them, and which of these are right.
 
-Two kinds of folder are read: worlds (see `worlds.py`) and sets. A set is a folder with `corpus.jsonl` (things, each in
-the `group` of its owner) and `queries.jsonl` (requests of a group with the ids that are `relevant`, often none).
+Two kinds of folder are read: worlds (see `worlds.py`) and sets in uniform rows (see `public_sets.py`).
 """
 
 from __future__ import annotations
@@ -10,9 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
-import msgspec
 import numpy as np
 
 from ..api.messages import PushRequest
@@ -26,14 +23,11 @@ from ..projections.encoder import Encoder
 from ..projections.ranker import FEATURES
 from ..projections.searcher import Evidence
 from .playback import Playback, request_of
+from .public_sets import KEYS_OF_A_THING, Query, Thing, read_rows
 from .worlds import millis, read_world
-
-R = TypeVar("R", bound=msgspec.Struct)
 
 QUERIES_OF_A_SET = 400
 """More of one set would make the model its own; a world has about as many cases."""
-KEYS_OF_A_THING = 5
-"""Public sets give up to a hundred use keys for one thing, which no owner writes."""
 _NOW: Millis = 1_767_225_600_000
 
 
@@ -55,24 +49,6 @@ class Asked:
     rows: tuple[tuple[float, ...], ...]
     """In the order of `FEATURES`; things that the request names are left out."""
     right: tuple[bool, ...]
-
-
-class _Thing(msgspec.Struct, frozen=True):
-    id: str
-    group: str
-    name: str = ""
-    description: str = ""
-    text: str = ""
-    use_when: tuple[str, ...] = ()
-
-
-class _Query(msgspec.Struct, frozen=True):
-    id: str
-    group: str
-    text: str
-    relevant: tuple[str, ...] = ()
-    category: str = ""
-    lang: str = "en"
 
 
 def read_all(
@@ -118,12 +94,13 @@ def _ask_world(folder: Path, encoder: Encoder) -> Iterator[Asked]:
 
 def _ask_set(folder: Path, encoder: Encoder, seed: int) -> Iterator[Asked]:
     """The English queries of a set, each asked where only its own group's things are."""
-    queries = [query for query in _read(folder / "queries.jsonl", _Query) if query.lang == "en"]
+    all_things, all_queries = read_rows(folder)
+    queries = [query for query in all_queries if query.lang == "en"]
     if len(queries) > QUERIES_OF_A_SET:
         chosen = np.random.default_rng(seed).choice(len(queries), QUERIES_OF_A_SET, replace=False)
         queries = [queries[int(number)] for number in sorted(chosen)]
     things = defaultdict(list)
-    for thing in _read(folder / "corpus.jsonl", _Thing):
+    for thing in all_things:
         things[thing.group].append(thing)
     by_group = defaultdict(list)
     for query in queries:
@@ -132,7 +109,7 @@ def _ask_set(folder: Path, encoder: Encoder, seed: int) -> Iterator[Asked]:
         yield from _ask_group(folder.name, things[group], asked, encoder)
 
 
-def _ask_group(source: str, things: Sequence[_Thing], queries: Sequence[_Query], encoder: Encoder) -> Iterator[Asked]:
+def _ask_group(source: str, things: Sequence[Thing], queries: Sequence[Query], encoder: Encoder) -> Iterator[Asked]:
     log = MemoryEventLog(clock=lambda: _NOW)
     drafts = [
         draft(
@@ -180,15 +157,3 @@ def _asked(
         rows=tuple(tuple(feature(evidence) for feature in FEATURES.values()) for evidence in weighed),
         right=tuple(own_id(evidence.item.id) in expect for evidence in weighed),
     )
-
-
-def _read(path: Path, shape: type[R]) -> list[R]:
-    decoder = msgspec.json.Decoder(shape)
-    rows: list[R] = []
-    for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
-        if line.strip():
-            try:
-                rows.append(decoder.decode(line))
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise RecallError(f"{path}:{number}: {error}. Mend the line, or leave the set out.") from error
-    return rows

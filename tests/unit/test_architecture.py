@@ -24,7 +24,7 @@ ONLY_IN = {
     "rq": ("workers/", "ops/"),
     "model2vec": ("projections/encoder.py",),
     "usearch": ("projections/",),
-    "bm25s": ("projections/",),
+    "bm25s": ("projections/", "ops/baselines.py"),
     "starlette": ("api/",),
     "uvicorn": ("api/",),
     "click": ("ops/",),
