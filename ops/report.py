@@ -1,0 +1,89 @@
+"""The report of a run: one page for people, one JSON file for programs and for `eval --compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from ..events.errors import RecallError
+from . import report_charts
+from .report_page import page
+from .report_sections import sections, summary, times
+from .suite_result import CaseRow, SuiteResult
+
+PAGE: Final = "report.html"
+DATA: Final = "report.json"
+
+
+def prepare(folder: Path) -> None:
+    """See that a report can be written there, before anything is run for it.
+
+    Raises:
+        RecallError: the folder cannot be made or written to, or matplotlib is not installed.
+    """
+    report_charts.check()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in (PAGE, DATA):
+            # What is there already stays until there is something better.
+            (folder / name).open("ab").close()
+    except OSError as error:
+        raise RecallError(
+            f"{error.filename or folder} cannot be written ({error.strerror}). Name another folder for the report."
+        ) from error
+
+
+def report(result: SuiteResult, folder: Path, *, with_times: bool = True, written: str = "") -> tuple[Path, Path]:
+    """Write the page and the JSON of a run; the paths of both.
+
+    The same result gives the same bytes. Times stand in the page's last section and in the fields `took_ms` and
+    `latency` of the JSON only.
+
+    Args:
+        result: the run.
+        folder: where to; made when it is not there. Files of an earlier report in it are replaced.
+        with_times: without them, two runs of one commit, world and seed give the same bytes.
+        written: when, in any form; it stands with the times.
+
+    Raises:
+        RecallError: as for `prepare`.
+    """
+    prepare(folder)
+    result = result if with_times else without_times(result)
+    parts = [*sections(result), *([times(result, written)] if with_times else [])]
+    title = f"Instant Recall on {result.world.get('name') or 'a world'}: is the right pointer there?"
+    (folder / PAGE).write_text(page(title, summary(result), parts), encoding="utf-8", newline="\n")
+    (folder / DATA).write_bytes(msgspec.json.encode(result) + b"\n")
+    return folder / PAGE, folder / DATA
+
+
+def without_times(result: SuiteResult) -> SuiteResult:
+    """The same run without what is different each time."""
+
+    def timeless(rows: list[CaseRow]) -> list[CaseRow]:
+        return [msgspec.structs.replace(row, took_ms=0.0) for row in rows]
+
+    return msgspec.structs.replace(
+        result,
+        setups={name: timeless(rows) for name, rows in result.setups.items()},
+        baselines={name: timeless(rows) for name, rows in result.baselines.items()},
+        latency={},
+    )
+
+
+def load(path: Path) -> SuiteResult:
+    """The result that a report.json holds.
+
+    Raises:
+        RecallError: it cannot be read, or holds something else.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=SuiteResult)
+    except OSError as error:
+        raise RecallError(f"{path} cannot be read ({error.strerror}). Name the report.json of a report.") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RecallError(
+            f"{path} is not the result of a run ({error}). Name a report.json that `eval --report DIR` wrote."
+        ) from error

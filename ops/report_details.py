@@ -1,0 +1,134 @@
+"""The later sections of a report's page: rules, tests, every case, and what the run rests on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .report_cells import mark, p_value, points, rows_of
+from .report_page import Html, Section, facts, folded, heading, join, marked, paragraph, table
+from .setups import BASELINE
+from .statistics import ALPHA
+from .suite_result import Comparison, ProbeTally, SuiteResult
+
+MEASURES: Final = {"hit5": "a right pointer among the five", "silence": "nothing pushed where nothing fits"}
+RULES: Final = {"named": "a named thing comes first", "access": "nothing hidden is told"}
+
+
+def probes(tallies: list[ProbeTally]) -> Section:
+    """The generated requests for the two rules, and each that failed."""
+    rows = [
+        (RULES.get(each.rule, each.rule), each.route, str(each.probes), _failures(each), f"{100 * each.bound:.2g} %")
+        for each in tallies
+    ]
+    failed = [
+        (f"{each.rule}, {each.route}", one.request, one.reader, one.item, ", ".join(one.got) or "nothing")
+        for each in tallies
+        for one in each.failures
+    ]
+    parts = [
+        paragraph(
+            "Two rules may never be broken. They are tried with requests made by machine from the world's own names: "
+            "inflected, hyphenated, in longer sentences, and by readers of every scope."
+        ),
+        table("Generated requests", ("rule", "route", "tried", "failed", "at most"), rows, numbers=[2, 3, 4]),
+        paragraph(
+            "the last column is the share of such requests that fails at most, with 95 % confidence. "
+            "Without a failure that is 3 divided by the number tried.",
+            "read",
+        ),
+    ]
+    if failed:
+        heads = ("rule and route", "request", "reader", "item", "told instead")
+        parts += [heading("What failed"), table("Failures", heads, failed)]
+    return Section("Rules that may not be broken", join(parts))
+
+
+def tests(result: SuiteResult) -> Section:
+    """The exact tests, and what so many cases can find."""
+    parts = [
+        paragraph(
+            "Each case is a pair: right or wrong in one setup, right or wrong in the other. Only pairs that differ "
+            "count (McNemar's exact test). p: how often so great a difference comes by chance alone; corrected (Holm): "
+            "for all comparisons of its table."
+        )
+    ]
+    heads = ("setup", "against", "pairs", "gained", "lost", "points", "p", "p corrected", "verdict")
+    for family, name in (("predecessor", "the one that it builds on"), ("baseline", f"the baseline {BASELINE}")):
+        for measure, says in MEASURES.items():
+            found = [test for test in result.tests if (test.family, test.measure) == (family, measure)]
+            if found:
+                caption = f"Each against {name}: {says}"
+                parts.append(table(caption, heads, map(_test, found), numbers=range(2, 8)))
+    return Section("Tests", join([*parts, *_power(result)]))
+
+
+def cases(result: SuiteResult) -> Section:
+    """What came of every case in every setup."""
+    names = list(result.figures)
+    by_name = [rows_of(result, name) for name in names]
+    rows = [
+        (
+            *(case.id, f"{case.kind} {case.part}".rstrip(), case.request, ", ".join(case.expect) or "nothing"),
+            *(mark(case, found[place]) for found in by_name),
+        )
+        for place, case in enumerate(result.cases)
+    ]
+    caption = (
+        "✓1 right and first; ✓ right among the five, or rightly silent; · wrong; ✗ something forbidden was pushed. "
+        "In the order in which they were asked."
+    )
+    body = table(caption, ("case", "kind", "request", "expected", *names), rows)
+    return Section("Case by case", folded(f"All {len(rows):,} cases", body))
+
+
+def settings(result: SuiteResult) -> Section:
+    """What the run rests on, and how it is repeated."""
+    commit = result.commit.rstrip("+") or "unknown: the code does not lie in its own repository"
+    changed = " (with changes that are in no commit)" if result.commit.endswith("+") else ""
+    plain = {name: value for name, value in result.settings.items() if name != "setups"}
+    pairs = [
+        ("commit", commit + changed),
+        *((f"world: {name}", value) for name, value in result.world.items()),
+        *((f"seed: {name}", value) for name, value in result.seeds.items()),
+        *((name.replace("_", " "), value) for name, value in plain.items()),
+    ]
+    repeat = Html(
+        "<p>The same commit, world, setups and seed give this page again, byte for byte, but for its last section "
+        "(leave that out with <code>--no-times</code>). All of it is in <code>report.json</code> beside this page; "
+        "<code>instant-recall eval --compare A.json B.json</code> tells case by case what differs between two.</p>"
+    )
+    return Section("Settings", join([facts(pairs), repeat]))
+
+
+def _failures(tally: ProbeTally) -> Html:
+    count = len(tally.failures)
+    return marked(count, "bad" if count else "good")
+
+
+def _power(result: SuiteResult) -> list[Html]:
+    power = result.power
+    gains = [
+        (kind, str(power.pairs[kind]), "none" if gain is None else f"{100 * gain:.1f}")
+        for kind, gain in power.smallest_gains.items()
+    ]
+    gained = 100 * (power.planned_gain + power.planned_losses)
+    return [
+        heading("What these cases can find"),
+        paragraph(
+            f"{power.planned_pairs} paired cases find a gain of {100 * power.planned_gain:.0f} points ({gained:.0f} % "
+            f"gained against {100 * power.planned_losses:.0f} % lost; {power.formula}). A smaller gain than "
+            "this table has may be there without being seen."
+        ),
+        table("The smallest gain found at 80 % power", ("kind", "pairs", "points"), gains, numbers=[1, 2]),
+    ]
+
+
+def _test(test: Comparison) -> tuple[object, ...]:
+    gain = (test.gained - test.lost) / test.pairs if test.pairs else 0.0
+    verdict: Html | str = "may be chance" if test.gained or test.lost else "no difference"
+    if test.p_holm < ALPHA and gain:
+        verdict = marked("better", "good") if gain > 0 else marked("worse", "bad")
+    return (
+        *(test.setup, test.against, str(test.pairs), str(test.gained), str(test.lost), points(gain)),
+        *(p_value(test.p), p_value(test.p_holm), verdict),
+    )
