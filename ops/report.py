@@ -9,6 +9,8 @@ import msgspec
 
 from ..events.errors import RecallError
 from . import report_charts
+from .own import OwnReport
+from .report_own import own_data, own_page
 from .report_page import page
 from .report_sections import sections, summary, times
 from .suite_result import CaseRow, SuiteResult
@@ -54,9 +56,13 @@ def report(result: SuiteResult, folder: Path, *, with_times: bool = True, writte
     result = result if with_times else without_times(result)
     parts = [*sections(result), *([times(result, written)] if with_times else [])]
     title = f"Instant Recall on {result.world.get('name') or 'a world'}: is the right pointer there?"
-    (folder / PAGE).write_text(page(title, summary(result), parts), encoding="utf-8", newline="\n")
-    (folder / DATA).write_bytes(msgspec.json.encode(result) + b"\n")
-    return folder / PAGE, folder / DATA
+    return _write(folder, page(title, summary(result), parts), result)
+
+
+def own_report(found: OwnReport, folder: Path, *, verbose: bool = False) -> tuple[Path, Path]:
+    """The same for the owner's own corrections: counts only, unless `verbose`. It tells no times."""
+    prepare(folder)
+    return _write(folder, own_page(found, verbose=verbose), own_data(found, verbose=verbose))
 
 
 def without_times(result: SuiteResult) -> SuiteResult:
@@ -87,3 +93,13 @@ def load(path: Path) -> SuiteResult:
         raise RecallError(
             f"{path} is not the result of a run ({error}). Name a report.json that `eval --report DIR` wrote."
         ) from error
+
+
+def _write(folder: Path, text: str, data: object) -> tuple[Path, Path]:
+    """Each file is whole or as it was."""
+    paths = folder / PAGE, folder / DATA
+    for path, content in zip(paths, (text.encode(), msgspec.json.encode(data) + b"\n"), strict=True):
+        new = path.with_name(f"{path.name}.new")
+        new.write_bytes(content)
+        new.replace(path)
+    return paths

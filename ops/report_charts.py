@@ -108,16 +108,17 @@ def check() -> None:
 
 def rates(name: str, alt: str, panels: Sequence[Panel], axis: str) -> str:
     """Rates with intervals, a small panel for each kind."""
-    down = math.ceil(len(panels) / COLUMNS)
+    across = min(COLUMNS, len(panels))
+    down = math.ceil(len(panels) / across)
     lines = max((len(panel.marks) for panel in panels), default=1)
 
     def draw(figure: Figure) -> None:
-        axes = figure.subplots(down, COLUMNS, squeeze=False, sharex=True, sharey=True)
+        axes = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
         for place, ax in enumerate(axes.flat):
             if place < len(panels):
                 _panel(ax, panels[place])
                 # The last panel of a column has the numbers, wherever that is.
-                ax.tick_params(labelbottom=place + COLUMNS >= len(panels))
+                ax.tick_params(labelbottom=place + across >= len(panels))
             else:
                 ax.set_axis_off()
         figure.supxlabel(axis, fontsize=9.5, color=_STAND_INS["muted"])

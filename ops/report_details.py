@@ -88,8 +88,9 @@ def settings(result: SuiteResult) -> Section:
     plain = {name: value for name, value in result.settings.items() if name != "setups"}
     pairs = [
         ("commit", commit + changed),
-        *((f"world: {name}", value) for name, value in result.world.items()),
-        *((f"seed: {name}", value) for name, value in result.seeds.items()),
+        *((f"world, {name}", value) for name, value in result.world.items() if isinstance(value, str)),
+        ("world holds", ", ".join(f"{n:,} {part}" for part, n in result.world.items() if not isinstance(n, str))),
+        ("seeds", ", ".join(f"{name} {seed}" for name, seed in result.seeds.items())),
         *((name.replace("_", " "), value) for name, value in plain.items()),
     ]
     repeat = Html(

@@ -36,7 +36,7 @@ p { margin:.5rem 0 }
 .small, figcaption, caption { color:var(--muted); font-size:.9rem }
 .read::before { content:"Read it like this: "; font-weight:600 }
 a { color:var(--link) }
-nav ol { columns:2; column-gap:2.5rem; padding-left:1.3rem; margin:.4rem 0 } nav li { margin:.1rem 0 }
+nav ol { columns:2; column-gap:2.5rem; padding-left:1.3rem; margin:.4rem 0 } nav li { margin:0 }
 figure { margin:1rem 0 }
 svg { display:block; width:100%; height:auto; stroke-linejoin:round; stroke-linecap:butt }
 .scroll { overflow-x:auto; margin:.8rem 0 }
@@ -47,7 +47,7 @@ thead th { font-weight:600; color:var(--muted); vertical-align:bottom }
 tbody th { font-weight:600; white-space:nowrap }
 .n { text-align:right }
 td.n { white-space:nowrap }
-td:nth-child(2):not(.n) { min-width:9rem }
+td.short { white-space:nowrap } td.long { min-width:9rem }
 .range { color:var(--muted); font-size:.82em; display:block; line-height:1.1 }
 .good { color:var(--good) } .bad { color:var(--bad) } .doubt { color:var(--doubt) }
 b.good, b.bad, b.doubt { font-weight:600 }
@@ -65,6 +65,12 @@ _STYLE: Final = (
     f"@media (prefers-color-scheme:dark) {{ :root {{ {_DARK} }} }}"
     f"@media print {{ :root {{ color-scheme:light; {_LIGHT} }} }}{_RULES}"
 )
+
+
+_SHORT: Final = 14
+"""Letters of a cell that stays in one line."""
+_LONG: Final = 24
+"""Letters of a cell that needs some width."""
 
 
 class Html(str):
@@ -125,8 +131,10 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]], *
             tag, scope = "th", ' scope="row"'
         else:
             scope = ' scope="col"' if tag == "th" else ""
-        css = ' class="n"' if place in numbers else ""
-        return f"<{tag}{scope}{css}>{text(value)}</{'th' if scope else tag}>"
+        length = len(str(value))
+        size = "" if tag == "th" else "short" if length <= _SHORT else "long" if length > _LONG else ""
+        css = "n" if place in numbers else size
+        return f"<{tag}{scope}{f' class={css}' if css else ''}>{text(value)}</{tag}>"
 
     top = "".join(cell(place, name, "th") for place, name in enumerate(head))
     body = "\n".join("<tr>" + "".join(cell(n, value) for n, value in enumerate(row)) + "</tr>" for row in rows)

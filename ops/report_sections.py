@@ -99,7 +99,7 @@ def _setups(result: SuiteResult) -> Section:
         table("All cases; below each figure its 95 % interval", heads, rows, numbers=range(2, 9)),
         paragraph(
             "of the cases with a right answer so many have it first, so many among the five; of those without one "
-            "so many get a push all the same (false pushes). Precision is the share of pushes with a right pointer in them. "
+            "so many get a push all the same (false pushes). Precision is the share of pushes with a right pointer. "
             "Forbidden are the cases with a pointer that must not be there.",
             "read",
         ),

@@ -98,8 +98,7 @@ def _reasons(
         yield f"It changes nothing against {found.against} in the {found.pairs} cases with a right answer."
     if silence is not None and (silence.gained or silence.lost):
         yield (
-            f"Of {silence.pairs} cases where nothing fits it is rightly silent in {_none(silence.gained)} more "
-            f"and no longer in {_none(silence.lost)} ({chance(silence)})."
+            f"Of {silence.pairs} cases where nothing fits it is rightly silent in {_changed(silence)} ({chance(silence)})."
         )
     if word == "unproven" and found.smallest_gain is not None:
         yield f"So many cases reliably find only gains from {100 * found.smallest_gain:.0f} points on."
@@ -147,6 +146,12 @@ def chance(test: Comparison) -> str:
     """What the test says, corrected: "p = 0.032", "p < 0.001"; and that it may be chance, where it may."""
     p = f"p {p_value(test.p_holm)}" if test.p_holm < 0.001 else f"p = {p_value(test.p_holm)}"
     return p if test.p_holm < ALPHA else f"{p}: may be chance"
+
+
+def _changed(test: Comparison) -> str:
+    if not test.lost:
+        return f"{test.gained} more"
+    return f"{test.gained} more, and no longer in {test.lost}" if test.gained else f"{test.lost} fewer"
 
 
 def _none(count: int) -> str:
