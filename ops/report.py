@@ -28,9 +28,9 @@ def prepare(folder: Path) -> None:
     report_charts.check()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in (PAGE, DATA):
-            # What is there already stays until there is something better.
-            (folder / name).open("ab").close()
+        new = folder / f"{DATA}.new"
+        new.touch()
+        new.unlink()
     except OSError as error:
         raise RecallError(
             f"{error.filename or folder} cannot be written ({error.strerror}). Name another folder for the report."
@@ -86,13 +86,18 @@ def load(path: Path) -> SuiteResult:
         RecallError: it cannot be read, or holds something else.
     """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=SuiteResult)
+        result = msgspec.json.decode(path.read_bytes(), type=SuiteResult)
+        cases = [case.id for case in result.cases]
+        for name, rows in (*result.setups.items(), *result.baselines.items()):
+            if [row.id for row in rows] != cases:
+                raise msgspec.ValidationError(f"the rows of {name} are not those of its cases")
     except OSError as error:
         raise RecallError(f"{path} cannot be read ({error.strerror}). Name the report.json of a report.") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RecallError(
             f"{path} is not the result of a run ({error}). Name a report.json that `eval --report DIR` wrote."
         ) from error
+    return result
 
 
 def _write(folder: Path, text: str, data: object) -> tuple[Path, Path]:

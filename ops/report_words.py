@@ -97,9 +97,8 @@ def _reasons(
     else:
         yield f"It changes nothing against {found.against} in the {found.pairs} cases with a right answer."
     if silence is not None and (silence.gained or silence.lost):
-        yield (
-            f"Of {silence.pairs} cases where nothing fits it is rightly silent in {_changed(silence)} ({chance(silence)})."
-        )
+        changed = f"{_changed(silence)} ({chance(silence)})"
+        yield f"Of {silence.pairs} cases where nothing fits it is rightly silent in {changed}."
     if word == "unproven" and found.smallest_gain is not None:
         yield f"So many cases reliably find only gains from {100 * found.smallest_gain:.0f} points on."
     if setup in SETUPS and SETUPS[setup].bar:
