@@ -17,7 +17,7 @@ import structlog
 from ..events.errors import LogUnavailable
 from ..events.log import EventLog
 from ..projections.base import Base, empty_base
-from ..projections.encoder import Encoder
+from ..projections.encoders import Encoders
 from ..projections.overlay import Overlay
 from ..projections.snapshot import catch_up, latest_base
 from ..projections.snapshot_store import SnapshotStore
@@ -31,14 +31,14 @@ STEP: Final = 50
 class Follower:
     """The live view of one log. Safe to use from several threads."""
 
-    def __init__(self, events: EventLog, encoder: Encoder, snapshots: SnapshotStore | None = None) -> None:
+    def __init__(self, events: EventLog, encoders: Encoders, snapshots: SnapshotStore | None = None) -> None:
         self._events = events
-        self._encoder = encoder
+        self._encoders = encoders
         self._snapshots = snapshots
         self._lock = threading.Lock()
         self._next: Overlay | None = None
         self._looked_at = snapshots.current() if snapshots else None
-        base = latest_base(snapshots, encoder) if snapshots else empty_base(encoder.dim)
+        base = latest_base(snapshots, encoders) if snapshots else empty_base(encoders.dims)
         self._overlay = self._caught_up(base)
         gc.freeze()
 
@@ -78,7 +78,7 @@ class Follower:
         if self._snapshots is None or self._snapshots.current() == self._looked_at:
             return False
         self._looked_at = self._snapshots.current()
-        base = latest_base(self._snapshots, self._encoder, between=_breathe)
+        base = latest_base(self._snapshots, self._encoders, between=_breathe)
         held = self._overlay.base
         # Both, since the numbers count from 1 again when the whole folder was removed. 0: there is no good one.
         if base.generation == 0 or (base.generation, base.position) == (held.generation, held.position):
@@ -92,7 +92,7 @@ class Follower:
         return True
 
     def _caught_up(self, base: Base) -> Overlay:
-        overlay = Overlay(base, self._encoder)
+        overlay = Overlay(base, self._encoders)
         catch_up(overlay, self._events, between=_breathe)
         return overlay
 

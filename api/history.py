@@ -23,7 +23,7 @@ from ..events.position import Position
 from ..events.types import Millis
 from ..projections.base import Base
 from ..projections.eligibility import OWNER_NAME
-from ..projections.encoder import Encoder
+from ..projections.encoders import Encoders
 from ..projections.overlay import Overlay
 from ..projections.snapshot import base_at, catch_up
 from ..projections.snapshot_store import SnapshotStore
@@ -57,9 +57,9 @@ class View(NamedTuple):
 class History:
     """Past views of one log. Safe to use from several threads, which take turns."""
 
-    def __init__(self, events: EventLog, encoder: Encoder, snapshots: SnapshotStore | None = None) -> None:
+    def __init__(self, events: EventLog, encoders: Encoders, snapshots: SnapshotStore | None = None) -> None:
         self._events = events
-        self._encoder = encoder
+        self._encoders = encoders
         self._snapshots = snapshots
         self._lock = threading.Lock()
         self._views: OrderedDict[Position, Overlay] = OrderedDict()
@@ -113,8 +113,8 @@ class History:
             self._views.popitem(last=False)
         began = time.monotonic()
         held = [live, *(view.base for view in self._views.values())]
-        base = base_at(self._snapshots, self._encoder, until, held=held, between=_breathe)
-        overlay = Overlay(base, self._encoder)
+        base = base_at(self._snapshots, self._encoders, until, held=held, between=_breathe)
+        overlay = Overlay(base, self._encoders)
         catch_up(overlay, self._events, until=until, between=_breathe)
         log.info(
             "history.viewed",

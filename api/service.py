@@ -15,7 +15,7 @@ from ..events.moment import time_text
 from ..events.position import Position
 from ..events.types import ItemOpened, Millis, SearchServed
 from ..projections.eligibility import OWNER_NAME, eligible
-from ..projections.encoder import Encoder
+from ..projections.encoders import Encoders
 from ..projections.items import Item
 from ..projections.push import compose
 from ..projections.ranker import rank
@@ -58,7 +58,7 @@ class Service:
 
     Args:
         log: the owner's log.
-        encoder: the default encoder.
+        encoders: the default encoders.
         snapshots: where snapshots are found; None: everything is replayed from the log at the start.
         clock: milliseconds UTC.
         server: what keeps the log, for `status`.
@@ -68,7 +68,7 @@ class Service:
     def __init__(
         self,
         log: EventLog,
-        encoder: Encoder,
+        encoders: Encoders,
         snapshots: SnapshotStore | None = None,
         *,
         clock: Callable[[], Millis] = now_ms,
@@ -76,14 +76,14 @@ class Service:
         record: Callable[[EventDraft], None] | None = None,
     ) -> None:
         self._log = log
-        self._encoder = encoder
+        self._encoders = encoders
         self._clock = clock
         self._server = server
         self._record = record or (lambda access: self._log.append([access]) and None)
         self._shown: Callable[[str], dict[str, str]] = getattr(record, "shown", lambda _session: {})
         self._writer = Writer(log, clock)
-        self._follower = Follower(log, encoder, snapshots)
-        self._history = History(log, encoder, snapshots)
+        self._follower = Follower(log, encoders, snapshots)
+        self._history = History(log, encoders, snapshots)
         self._started = time.monotonic()
         self._pushes = 0
 
@@ -108,7 +108,7 @@ class Service:
             overlay = view.overlay
             position, generation = overlay.position, overlay.base.generation
             push = compose(
-                Searcher(overlay, self._encoder, overlay.state.reader(request.reader), view.now),
+                Searcher(overlay, self._encoders, overlay.state.reader(request.reader), view.now),
                 request.request,
                 shown=overlay.state.shown.get(request.session, {}) | waiting | dict.fromkeys(request.already_shown, ""),
                 bar=bar,
@@ -132,7 +132,7 @@ class Service:
         """Everything that the push would choose from, not ranked: what the ranker is trained on."""
         at = self._clock() if now is None else now
         with self._follower.at_tail(READ_BUDGET_S) as (overlay, _):
-            searcher = Searcher(overlay, self._encoder, overlay.state.reader(request.reader), at)
+            searcher = Searcher(overlay, self._encoders, overlay.state.reader(request.reader), at)
             return searcher.find(request.request)
 
     def search(self, request: SearchRequest, *, now: Millis | None = None) -> SearchResponse:
@@ -142,7 +142,7 @@ class Service:
         with self._view(request, READ_BUDGET_S, now) as view:
             overlay = view.overlay
             position, generation = overlay.position, overlay.base.generation
-            searcher = Searcher(overlay, self._encoder, overlay.state.reader(request.reader), view.now)
+            searcher = Searcher(overlay, self._encoders, overlay.state.reader(request.reader), view.now)
             ranked = rank(searcher.find(request.query))
         wanted = [r for r in ranked if not request.kinds or r.evidence.item.kind in request.kinds][: request.limit]
         served = SearchServed(
@@ -170,7 +170,7 @@ class Service:
         request = admitted(request)
         with self._view(request, READ_BUDGET_S, now) as view:
             overlay = view.overlay
-            searcher = Searcher(overlay, self._encoder, overlay.state.reader(request.reader), view.now)
+            searcher = Searcher(overlay, self._encoders, overlay.state.reader(request.reader), view.now)
             item, anchor = meant.at(overlay, request.address, searcher.sees)
             if item is None:
                 raise NotFound("There is nothing at this address. `instant-recall search` shows what there is.")
@@ -210,8 +210,8 @@ class Service:
         waiting = self._shown(request.session)
         with self._view(request, READ_BUDGET_S, now) as view:
             overlay = view.overlay
-            searcher = Searcher(overlay, self._encoder, overlay.state.reader(whose), view.now)
-            item = meant.subject(overlay, request.item, searcher.sees, self._encoder.is_word, owner=owner)
+            searcher = Searcher(overlay, self._encoders, overlay.state.reader(whose), view.now)
+            item = meant.subject(overlay, request.item, searcher.sees, self._encoders.is_word, owner=owner)
             verdict = why(
                 overlay,
                 searcher,
@@ -265,7 +265,7 @@ class Service:
             items=counts,
             pushes=self._pushes,
             uptime_s=round(time.monotonic() - self._started, 1),
-            encoder=self._encoder.fingerprint,
+            encoder=self._encoders.fingerprint,
             server=self._server,
             as_of=view.as_of,
         )
@@ -309,8 +309,8 @@ class Service:
             found = meant.at(overlay, wanted, lambda _item: True)[0]
             if found is not None and not found.forgotten and found.recorded_at:
                 return found
-            searcher = Searcher(overlay, self._encoder, overlay.state.reader(OWNER_NAME), self._clock())
-            named = meant.called(overlay, wanted, searcher.sees, self._encoder.is_word)
+            searcher = Searcher(overlay, self._encoders, overlay.state.reader(OWNER_NAME), self._clock())
+            named = meant.called(overlay, wanted, searcher.sees, self._encoders.is_word)
         if named is not None:
             return named
         raise NotFound("No item has this id, address or name. `instant-recall search` shows what there is.")

@@ -14,7 +14,8 @@ import numpy as np
 
 from ..events.types import Millis
 from ..projections.eligibility import Audiences, Policies, Reader, eligible
-from ..projections.encoder import Encoder, FloatArray
+from ..projections.encoder import FloatArray
+from ..projections.encoders import Encoders
 from ..projections.items import Item
 from ..projections.pointers import MOST, block, render, tokens
 from ..projections.state import State
@@ -90,8 +91,8 @@ class Words:
 class Meaning:
     """The encoder alone: one vector a document, by cosine."""
 
-    def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
+    def __init__(self, encoders: Encoders) -> None:
+        self._encoder = encoders.bulk
         self._vectors: dict[str, FloatArray] = {}
         self._ids: list[str] = []
         self._rows: FloatArray = np.zeros((0, self._encoder.dim), dtype=np.float32)
@@ -129,46 +130,46 @@ class Fused:
         return sorted(scores.items(), key=lambda one: (-one[1], one[0]))[:count]
 
 
-Makes = Mapping[str, Callable[[Encoder], Make]]
+Makes = Mapping[str, Callable[[Encoders], Make]]
 
 BASELINES: Final[Makes] = {
     "bm25s": lambda _encoder: Words(),
     "encoder": Meaning,
-    "rrf": lambda encoder: Fused(Words(), Meaning(encoder)),
+    "rrf": lambda encoders: Fused(Words(), Meaning(encoders)),
 }
 """By name, how to make one."""
 
 
 def run_baselines(
-    world: World, encoder: Encoder, makes: Makes = BASELINES, on_case: Callable[[], None] = lambda: None
+    world: World, encoders: Encoders, makes: Makes = BASELINES, on_case: Callable[[], None] = lambda: None
 ) -> dict[str, list[Answer]]:
     """Ask every case of a world of every make: the five that it would push; `on_case` is called after each case."""
-    ranked = rank_others(PublicSet("", (Group(world),)), encoder, makes, on_case)
+    ranked = rank_others(PublicSet("", (Group(world),)), encoders, makes, on_case)
     return {name: [answer_of(ranking, MOST) for ranking in rankings] for name, rankings in ranked.items()}
 
 
 def rank_others(
-    asked: PublicSet, encoder: Encoder, makes: Makes = BASELINES, on_case: Callable[[], None] = lambda: None
+    asked: PublicSet, encoders: Encoders, makes: Makes = BASELINES, on_case: Callable[[], None] = lambda: None
 ) -> dict[str, list[Ranking]]:
     """Ask every case of a set of every make, owner by owner; `on_case` is called after each case."""
     rankings: dict[str, list[Ranking]] = {name: [] for name in makes}
     for group in asked.groups:
-        for found in _rank_group(group, encoder, makes):
+        for found in _rank_group(group, encoders, makes):
             for name, ranking in found.items():
                 rankings[name].append(ranking)
             on_case()
     return rankings
 
 
-def _rank_group(group: Group, encoder: Encoder, makes: Makes) -> Iterator[dict[str, Ranking]]:
-    playback = Playback(group.world, encoder)
+def _rank_group(group: Group, encoders: Encoders, makes: Makes) -> Iterator[dict[str, Ranking]]:
+    playback = Playback(group.world, encoders)
     known = _Known(playback, by_turn=any(group.evidence.values()))
     readers: dict[str, _Reading] = {}
     try:
         for case in sorted(group.world.cases, key=lambda case: case.at):
             documents = known.documents(case.reader, millis(case.at))
             if case.reader not in readers:
-                readers[case.reader] = _Reading({name: make(encoder) for name, make in makes.items()})
+                readers[case.reader] = _Reading({name: make(encoders) for name, make in makes.items()})
             reading = readers[case.reader]
             reading.know(documents)
             yield {

@@ -9,7 +9,7 @@ from ..events.envelope import now_ms
 from ..events.errors import EncoderMissing
 from ..events.position import Position
 from ..events.redis_log import driver_errors
-from ..projections.encoder import load_encoder
+from ..projections.encoders import load_encoders
 from ..projections.snapshot_store import SnapshotStore
 from .checks import Finding, Patient
 from .generations import Generation, verify_generations
@@ -74,7 +74,7 @@ def _not_of_this_log(patient: Patient, position: Position) -> str:
 def encoder(patient: Patient) -> Iterator[Finding]:
     """Whether the newest snapshot was made by the encoder that is set."""
     try:
-        present = load_encoder(patient.settings.encoder).fingerprint
+        present = load_encoders(patient.settings.encoder).fingerprint
     except EncoderMissing as error:
         yield Finding("encoder", "BAD", str(error), "unset INSTANT_RECALL_ENCODER")
         return

@@ -30,7 +30,8 @@ ROUTES = {
     "use_words": "the words of its use keys",
     "use_meaning": "the meaning of its use keys",
     "topic_words": "the words of what it says",
-    "topic_meaning": "the meaning of what it says",
+    "topic_meaning": "the meaning of what it is",
+    "text_meaning": "the meaning of what it says",
 }
 
 reader_option = option(

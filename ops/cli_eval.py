@@ -10,6 +10,7 @@ import click
 
 from ..events.errors import RecallError
 from .cli_options import Invocation, option, pass_invocation, root_options
+from .cli_report import Reporting, compare, report_options
 from .cli_sets import Sets, set_options
 from .output import dim, figure, one_line, table
 
@@ -40,6 +41,7 @@ from .output import dim, figure, one_line, table
 )
 @option("--gates", is_flag=True, help="Say at which of the five gates the misses failed; see `why`.")
 @option("--verbose", is_flag=True, help="Show the cases behind the counts.")
+@report_options
 @set_options
 @pass_invocation
 @click.pass_context
@@ -55,14 +57,18 @@ def eval_(
     gates: bool,
     verbose: bool,
     sets: Sets,
+    reporting: Reporting,
 ) -> None:
     """Measure how good the pushes are.
 
     On a world folder, or a public set, for whose requests the right answers are known; with --setups part by part,
-    against a plain search; with --own on your own log, which stays where it is.
+    against a plain search; with --own on your own log, which stays where it is. --report writes it down as a page.
     """
+    if reporting.report and not own:
+        setups = setups or "all"
     _fitting(world, no_bar, cases, own=own, setups=setups, gates=gates)
     _fitting_sets(sets, alone=not (world or no_bar or cases or gates), own=own)
+    reporting.check(others=bool(world or no_bar or cases or own or setups or gates or sets.sources or sets.makes()))
     from .processes import quiet_libraries  # noqa: PLC0415
 
     quiet_libraries()
@@ -71,10 +77,12 @@ def eval_(
 
     logs.configure("error")
     try:
-        if own:
-            _own(invocation, verbose=verbose)
+        if reporting.compare:
+            compare(invocation, reporting.compare, verbose=verbose)
+        elif own:
+            _own(invocation, reporting, verbose=verbose)
         elif setups is not None:
-            _suite(invocation, world, sets, _names(setups), seed, gates=gates, verbose=verbose)
+            _suite(invocation, world, sets, _names(setups), seed, reporting, gates=gates, verbose=verbose)
         elif sets.sources:
             _set(invocation, sets, seed, verbose=verbose)
         else:
@@ -172,6 +180,7 @@ def _suite(
     sets: Sets,
     names: list[str] | None,
     seed: int,
+    reporting: Reporting,
     *,
     gates: bool,
     verbose: bool,
@@ -190,22 +199,25 @@ def _suite(
             others = sets.others(read, bars)
             result = run_suite(read, names, seed, name=folder.resolve().name, others=others, on_progress=bars)
     by_gate = [line for setup in result.gates for line in _by_gate(setup, result.gates[setup], verbose=verbose)]
-    invocation.output.message(result, [*suite_lines(result, verbose=verbose), *(by_gate if gates else [])])
+    written = reporting.suite(result)
+    told = [*suite_lines(result, verbose=verbose), *(by_gate if gates else []), *written]
+    invocation.output.message(result, told)
 
 
-def _own(invocation: Invocation, *, verbose: bool) -> None:
-    from ..projections.encoder import load_encoder  # noqa: PLC0415
+def _own(invocation: Invocation, reporting: Reporting, *, verbose: bool) -> None:
+    from ..projections.encoders import load_encoders  # noqa: PLC0415
     from .local import log_at_hand  # noqa: PLC0415
     from .own import run_own  # noqa: PLC0415
     from .suite_text import own_lines  # noqa: PLC0415
 
     settings = invocation.settings
     with log_at_hand(settings) as log:
-        report = run_own(log, load_encoder(settings.encoder))
+        report = run_own(log, load_encoders(settings.encoder))
+    written = reporting.own(report, verbose=verbose)
     if verbose:
-        invocation.output.message(report, own_lines(report, verbose=True), **report.counts())
+        invocation.output.message(report, [*own_lines(report, verbose=True), *written], **report.counts())
     else:
-        invocation.output.result(report.counts(), own_lines(report))
+        invocation.output.result(report.counts(), [*own_lines(report), *written])
 
 
 def _tell_problems(invocation: Invocation, problems: Sequence[str], bad: RecallError) -> None:

@@ -64,12 +64,12 @@ class Sets:
 
     def others(self, world: World, bars: Bars) -> dict[str, list[Answer]]:
         """What the other makes push for the cases of a world. Raises RecallError when a peer is not installed."""
-        from ..projections.encoder import load_encoder  # noqa: PLC0415
+        from ..projections.encoders import load_encoders  # noqa: PLC0415
         from .baselines import run_baselines  # noqa: PLC0415
 
         makes = self.makes()
         tell = _steps(bars, "baselines", len(world.cases))
-        return run_baselines(world, load_encoder(), makes, tell) if makes else {}
+        return run_baselines(world, load_encoders(), makes, tell) if makes else {}
 
 
 def set_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -99,15 +99,15 @@ def ask_set(sets: Sets, seed: int, bars: Bars) -> dict[str, Any]:
         BadWorld: the set cannot be run; nothing was.
         RecallError: a peer is not installed.
     """
-    from ..projections.encoder import load_encoder  # noqa: PLC0415
+    from ..projections.encoders import load_encoders  # noqa: PLC0415
     from .baselines import rank_others  # noqa: PLC0415
     from .rankings import PRODUCT, judge_rankings, rank_set  # noqa: PLC0415
 
     asked, of = sets.read(seed)
-    encoder, makes = load_encoder(), sets.makes()
+    encoders, makes = load_encoders(), sets.makes()
     # First, so that a peer that is not there is told before the work.
-    ranked = rank_others(asked, encoder, makes, _steps(bars, "baselines", asked.cases)) if makes else {}
-    ranked = {PRODUCT: rank_set(asked, encoder, _steps(bars, "cases", asked.cases)), **ranked}
+    ranked = rank_others(asked, encoders, makes, _steps(bars, "baselines", asked.cases)) if makes else {}
+    ranked = {PRODUCT: rank_set(asked, encoders, _steps(bars, "cases", asked.cases)), **ranked}
     return {
         "set": asked.name,
         "owners": len(asked.groups),
@@ -120,19 +120,19 @@ def ask_set(sets: Sets, seed: int, bars: Bars) -> dict[str, Any]:
 
 def set_suite(sets: Sets, names: Sequence[str] | None, seed: int, bars: Bars) -> SuiteResult:
     """The suite's result for a set: every setup on every owner, all cases counted together. Raises as `ask_set`."""
-    from ..projections.encoder import load_encoder  # noqa: PLC0415
+    from ..projections.encoders import load_encoders  # noqa: PLC0415
     from .baselines import run_baselines  # noqa: PLC0415
     from .public_sets import together  # noqa: PLC0415
     from .setups import run_setups  # noqa: PLC0415
     from .suite import assemble  # noqa: PLC0415
 
     asked, _ = sets.read(seed)
-    encoder, makes = load_encoder(), sets.makes()
+    encoders, makes = load_encoders(), sets.makes()
     others: dict[str, list[Answer]] = {}
     answers: dict[str, list[Answer]] = {}
     tell = _steps(bars, "baselines", asked.cases)
     for group in asked.groups if makes else ():
-        _extend(others, run_baselines(group.world, encoder, makes, tell))
+        _extend(others, run_baselines(group.world, encoders, makes, tell))
     done = 0
     for group in asked.groups:
         _extend(answers, run_setups(group.world, names))

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from ..events.errors import RecallError
-from ..projections.encoder import Encoder, load_encoder
+from ..projections.encoders import Encoders, load_encoders
 from ..projections.pointers import block, tokens
 from .figures import percentiles
 from .gates import gates
@@ -76,7 +76,7 @@ def ask(
     *,
     bar: float | None = None,
     setup: Setup = FULL,
-    encoder: Encoder | None = None,
+    encoders: Encoders | None = None,
     on_case: Callable[[int, int], None] | None = None,
 ) -> list[Answer]:
     """Ask every case of a world at its moment, earliest first.
@@ -88,7 +88,7 @@ def ask(
         encoder: the bundled one when it is None; several runs can share one.
         on_case: told (cases asked, cases in all) after each case.
     """
-    playback = Playback(world, load_encoder() if encoder is None else encoder, setup)
+    playback = Playback(world, load_encoders() if encoders is None else encoders, setup)
     answers: list[Answer] = []
     try:
         for case in sorted(world.cases, key=lambda case: case.at):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, get_args
 import msgspec
 
 from ..api.messages import WhyRequest, WhyResponse
-from ..projections.encoder import Encoder, load_encoder
+from ..projections.encoders import Encoders, load_encoders
 from ..projections.why import Gate
 from .output import count, one_line, table
 from .playback import FULL, Playback, Setup
@@ -59,7 +59,7 @@ def gates(
     *,
     setup: Setup = FULL,
     bar: float | None = None,
-    encoder: Encoder | None = None,
+    encoders: Encoders | None = None,
     on_case: Callable[[int, int], None] | None = None,
 ) -> GateTable:
     """Say of every miss at which gate it failed.
@@ -74,7 +74,7 @@ def gates(
     """
     expecting = [answer for answer in answers if answer.case.expect]
     missed = [answer.case for answer in expecting if not set(answer.pushed) & set(answer.case.expect)]
-    playback = Playback(world, load_encoder() if encoder is None else encoder, setup)
+    playback = Playback(world, load_encoders() if encoders is None else encoders, setup)
     found: list[Miss] = []
     try:
         for case in sorted(missed, key=lambda case: case.at):

@@ -50,11 +50,11 @@ def roll_back(settings: Settings, generation: int) -> tuple[int | None, Manifest
     Raises:
         NotFound, CorruptSnapshot, IncompatibleSnapshot: it cannot be used; nothing was changed.
     """
-    from ..projections.encoder import load_encoder  # noqa: PLC0415 - slow to load
+    from ..projections.encoders import load_encoders  # noqa: PLC0415 - slow to load
 
     store = SnapshotStore(settings.snapshots_dir)
     before = store.current()
-    return before, store.rollback(generation, encoder=load_encoder(settings.encoder).fingerprint)
+    return before, store.rollback(generation, encoder=load_encoders(settings.encoder).fingerprint)
 
 
 def _numbers(store: SnapshotStore) -> list[int]:

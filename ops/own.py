@@ -18,7 +18,7 @@ from ..events.position import START, Position
 from ..events.types import ItemForgotten, OwnershipCorrected, PushServed
 from ..projections.base import empty_base
 from ..projections.eligibility import OWNER_NAME
-from ..projections.encoder import Encoder
+from ..projections.encoders import Encoders
 from ..projections.overlay import Overlay
 from ..projections.push import compose
 from ..projections.searcher import Searcher
@@ -73,7 +73,7 @@ class OwnReport(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def run_own(log: EventLog, encoder: Encoder, on_event: Callable[[int], None] | None = None) -> OwnReport:
+def run_own(log: EventLog, encoders: Encoders, on_event: Callable[[int], None] | None = None) -> OwnReport:
     """Replay a log and ask each corrected request just before and just after its correction, as its owner.
 
     Args:
@@ -86,7 +86,7 @@ def run_own(log: EventLog, encoder: Encoder, on_event: Callable[[int], None] | N
         LogGap, CorruptArchive: it does not go back to its start any more, or not in a readable form.
     """
     forgotten = {e.event.item for e in _events(log) if isinstance(e.event, ItemForgotten)}
-    replay = _Replay(encoder, forgotten)
+    replay = _Replay(encoders, forgotten)
     for number, event in enumerate(_events(log), 1):
         replay.take(event)
         if on_event is not None and number % BATCH == 0:
@@ -97,13 +97,13 @@ def run_own(log: EventLog, encoder: Encoder, on_event: Callable[[int], None] | N
 class _Replay:
     """The memory as it grows, asked at each correction."""
 
-    def __init__(self, encoder: Encoder, forgotten: set[str]) -> None:
+    def __init__(self, encoders: Encoders, forgotten: set[str]) -> None:
         self.corrections = 0
         self.unusable = 0
         self.cases: list[OwnCase] = []
-        self._encoder = encoder
+        self._encoders = encoders
         self._forgotten = forgotten
-        self._overlay = Overlay(empty_base(encoder.dim), encoder)
+        self._overlay = Overlay(empty_base(encoders.dims), encoders)
         self._waiting: list[RecordedEvent] = []
         self._pushed: dict[str, tuple[str, ...]] = {}
         """By request, what was pushed to the owner last."""
@@ -151,7 +151,7 @@ class _Replay:
         self._waiting.clear()
 
     def _searcher(self, at: int) -> Searcher:
-        return Searcher(self._overlay, self._encoder, self._overlay.state.reader(OWNER_NAME), at)
+        return Searcher(self._overlay, self._encoders, self._overlay.state.reader(OWNER_NAME), at)
 
     def _push(self, request: str, at: int, bar: float | None = None) -> tuple[str, ...]:
         push = compose(self._searcher(at), request, bar=bar)

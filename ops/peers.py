@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from ..events.errors import RecallError
-from ..projections.encoder import Encoder
+from ..projections.encoders import Encoders
 from .baselines import Best, Document, Makes
 
 
@@ -25,7 +25,7 @@ class Geny:
     how it works.
     """
 
-    def __init__(self, _encoder: Encoder) -> None:
+    def __init__(self, _encoders: Encoders) -> None:
         self._memory = _module("geny_memory_adaptor", "geny-memory-adaptor").SynapseMemory.open(":memory:", epsilon=0.0)
         weakref.finalize(self, self._memory.close)
         self._kept: dict[str, str] = {}
@@ -50,11 +50,11 @@ class AgentRecall:
     The vectors are those of the product's encoder, since its own model would have to be fetched.
     """
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoders: Encoders) -> None:
         module = _module("agentrecall", "agentrecall-db")
         # Some builds of Python cannot load extensions into SQLite: it searches by words alone there.
         vectors = hasattr(sqlite3.Connection, "enable_load_extension") and find_spec("sqlite_vec") is not None
-        self._memory = module.Memory(":memory:", embeddings=vectors, embedder=_Embedder(encoder) if vectors else None)
+        self._memory = module.Memory(":memory:", embeddings=vectors, embedder=_Embedder(encoders) if vectors else None)
         weakref.finalize(self, self._memory.close)
         self._kept: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
@@ -76,8 +76,8 @@ class AgentRecall:
 class _Embedder:
     """The product's encoder as agentrecall-db takes it."""
 
-    def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
+    def __init__(self, encoders: Encoders) -> None:
+        self._encoder = encoders.bulk
         self.dim = self._encoder.dim
 
     def embed(self, texts: list[str]) -> list[list[float]]:

@@ -30,7 +30,7 @@ from ..events.types import (
     SessionClosed,
     TurnRecorded,
 )
-from ..projections.encoder import Encoder
+from ..projections.encoders import Encoders
 from .worlds import Asset, Case, Correction, Note, Policy, Session, World, millis
 
 
@@ -68,14 +68,14 @@ class Playback:
         setup: which part of it is fed.
     """
 
-    def __init__(self, world: World, encoder: Encoder, setup: Setup = FULL) -> None:
+    def __init__(self, world: World, encoders: Encoders, setup: Setup = FULL) -> None:
         self._sessions = {session.id for session in world.sessions}
         self._waiting = timeline(world, setup)
         self._overlay = setup.overlay
         self._fed = 0
         self._now: Millis = 0
         self.log = MemoryEventLog(clock=lambda: self._now)
-        self.service = Service(self.log, encoder, clock=lambda: self._now)
+        self.service = Service(self.log, encoders, clock=lambda: self._now)
 
     def feed_until(self, at: Millis) -> None:
         """Put everything that is known at `at` into the log. Time never runs back."""

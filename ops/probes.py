@@ -15,7 +15,7 @@ from typing import Final
 
 from ..api.messages import OpenRequest, PushRequest, SearchRequest
 from ..events.errors import NotFound
-from ..projections.encoder import load_encoder
+from ..projections.encoders import load_encoders
 from .playback import Playback
 from .probe_world import Things, with_a_reader_of_every_scope
 from .statistics import upper_bound
@@ -122,7 +122,7 @@ def run_probes(
     things = Things(world)
     probes = [*named_probes(things, named, seed), *access_probes(things, access, seed)]
     failures: dict[tuple[str, str], list[ProbeFailure]] = {}
-    playback = Playback(world, load_encoder())
+    playback = Playback(world, load_encoders())
     try:
         for done, probe in enumerate(sorted(probes, key=lambda one: one.at), 1):
             playback.feed_until(millis(probe.at))

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..api.messages import SearchRequest
 from ..api.service import Service
-from ..projections.encoder import Encoder
+from ..projections.encoders import Encoders
 from .evaluate import Answer
 from .figures import percentiles
 from .playback import Playback, request_of
@@ -67,19 +67,19 @@ def answer_of(ranking: Ranking, most: int = 5) -> Answer:
     )
 
 
-def rank_set(asked: PublicSet, encoder: Encoder, on_case: Callable[[], None] = lambda: None) -> list[Ranking]:
+def rank_set(asked: PublicSet, encoders: Encoders, on_case: Callable[[], None] = lambda: None) -> list[Ranking]:
     """Ask the product every case of a set, owner by owner; `on_case` is called after each."""
     rankings = []
     for group in asked.groups:
-        for ranking in rank_group(group, encoder):
+        for ranking in rank_group(group, encoders):
             rankings.append(ranking)
             on_case()
     return rankings
 
 
-def rank_group(group: Group, encoder: Encoder) -> Iterator[Ranking]:
+def rank_group(group: Group, encoders: Encoders) -> Iterator[Ranking]:
     """Ask the product every case of one owner, earliest first."""
-    playback = Playback(group.world, encoder)
+    playback = Playback(group.world, encoders)
     try:
         for case in sorted(group.world.cases, key=lambda case: case.at):
             playback.feed_until(millis(case.at))

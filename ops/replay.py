@@ -173,14 +173,14 @@ def replay(
 def _write_into(folder: Path, state: State, encoder_name: str) -> None:
     from ..projections.base import empty_base  # noqa: PLC0415 - loads numpy and usearch
     from ..projections.building import write  # noqa: PLC0415
-    from ..projections.encoder import load_encoder  # noqa: PLC0415
+    from ..projections.encoders import load_encoders  # noqa: PLC0415
     from ..projections.snapshot_store import SnapshotStore  # noqa: PLC0415
 
-    encoder = load_encoder(encoder_name)
+    encoders = load_encoders(encoder_name)
     SnapshotStore(folder).publish(
-        lambda directory: write(state, empty_base(encoder.dim), encoder, directory),
+        lambda directory: write(state, empty_base(encoders.dims), encoders, directory),
         position=state.position,
-        encoder=encoder.fingerprint,
+        encoder=encoders.fingerprint,
         started_from=None,
     )
 

@@ -12,7 +12,7 @@ from ..api.server import create_app, serve
 from ..api.service import Service
 from ..events.connect import open_log
 from ..events.settings import Settings
-from ..projections.encoder import load_encoder
+from ..projections.encoders import load_encoders
 from ..projections.snapshot_store import SnapshotStore
 from . import embedded
 
@@ -34,7 +34,7 @@ def serve_api(settings: Settings, *, tcp: int | None = None) -> None:
     events = open_log(settings, recover=recover)
     service = Service(
         events,
-        load_encoder(settings.encoder),
+        load_encoders(settings.encoder),
         SnapshotStore(settings.snapshots_dir),
         server="external" if settings.redis_url else "embedded",
         record=Recorder(events),

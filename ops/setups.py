@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..events.errors import RecallError
-from ..projections.encoder import load_encoder
+from ..projections.encoders import load_encoders
 from .evaluate import Answer, ask
 from .playback import Setup as Setup  # noqa: PLC0414 - this is where the suite's parts look for it
 from .worlds import World
@@ -75,7 +75,7 @@ def run_setups(
         RecallError: there is no setup of one of these names.
     """
     setups = chosen(names)
-    encoder = load_encoder()
+    encoders = load_encoders()
     total = len(setups) * len(world.cases)
     answers: dict[str, list[Answer]] = {}
     for place, (name, setup) in enumerate(setups.items()):
@@ -85,5 +85,5 @@ def run_setups(
             if on_case is not None:
                 on_case(before + done, total)
 
-        answers[name] = ask(world, setup=setup, encoder=encoder, on_case=told)
+        answers[name] = ask(world, setup=setup, encoders=encoders, on_case=told)
     return answers

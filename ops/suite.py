@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from .. import __version__
-from ..projections.encoder import load_encoder
+from ..projections.encoders import load_encoders
 from ..projections.pointers import MOST, TOKENS
 from ..projections.ranker import WEIGHTS, model
 from .curves import curve, point
@@ -70,10 +70,10 @@ def run_suite(
 
 def _gates(world: World, answers: Mapping[str, list[Answer]], told: Progress) -> dict[str, GateTable]:
     """By which gate the misses of each setup failed."""
-    encoder = load_encoder()
+    encoders = load_encoders()
     found: dict[str, GateTable] = {}
     for name, given in answers.items():
-        found[name] = gates(world, given, setup=SETUPS[name], encoder=encoder)
+        found[name] = gates(world, given, setup=SETUPS[name], encoders=encoders)
         told("gates", len(found), len(answers))
     return found
 
@@ -127,7 +127,7 @@ def _curve(setup: str, cases: list[AskedCase], rows: list[CaseRow]) -> Curve:
 def _settings(setups: Iterable[str]) -> dict[str, Any]:
     return {
         "version": __version__,
-        "encoder": load_encoder().fingerprint,
+        "encoder": load_encoders().fingerprint,
         "ranker": hashlib.sha256(WEIGHTS.read_bytes()).hexdigest()[:16],
         "ranker_data": model().data,
         "bar": model().bar,

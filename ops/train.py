@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events.errors import RecallError
-from ..projections.encoder import load_encoder
+from ..projections.encoders import load_encoders
 from ..projections.ranker import FEATURES, WEIGHTS
 from .train_data import Asked, read_all
 
@@ -68,7 +68,7 @@ def run(folders: Sequence[Path], *, out: Path = WEIGHTS, seed: int = 0, encoder:
     Raises:
         RecallError: there is nothing to train on, or scikit-learn is missing.
     """
-    asked = read_all(folders, load_encoder(encoder), seed=seed, tell=_tell)
+    asked = read_all(folders, load_encoders(encoder), seed=seed, tell=_tell)
     table = make_table(asked)
     unseen = cross_validate(table, asked, seed)
     final = fit(table, np.ones(len(table.right), np.bool_), seed)

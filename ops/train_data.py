@@ -19,7 +19,7 @@ from ..events.errors import RecallError
 from ..events.log import MAX_BATCH
 from ..events.memory_log import MemoryEventLog
 from ..events.types import AssetRecorded, Millis
-from ..projections.encoder import Encoder
+from ..projections.encoders import Encoders
 from ..projections.ranker import FEATURES
 from ..projections.searcher import Evidence
 from .playback import Playback, request_of
@@ -53,7 +53,7 @@ class Asked:
 
 def read_all(
     folders: Sequence[Path],
-    encoder: Encoder,
+    encoders: Encoders,
     *,
     seed: int = 0,
     tell: Callable[[str, int], None] = lambda _source, _asked: None,
@@ -66,9 +66,9 @@ def read_all(
     found: list[Asked] = []
     for place in sorted({path.parent for folder in folders for path in folder.rglob("*.jsonl")}):
         if (place / "cases.jsonl").exists():
-            asked = list(_ask_world(place, encoder))
+            asked = list(_ask_world(place, encoders))
         elif (place / "corpus.jsonl").exists() and (place / "queries.jsonl").exists():
-            asked = list(_ask_set(place, encoder, seed))
+            asked = list(_ask_set(place, encoders, seed))
         else:
             continue
         tell(place.name, len(asked))
@@ -79,9 +79,9 @@ def read_all(
     return found
 
 
-def _ask_world(folder: Path, encoder: Encoder) -> Iterator[Asked]:
+def _ask_world(folder: Path, encoders: Encoders) -> Iterator[Asked]:
     world = read_world(folder)
-    playback = Playback(world, encoder)
+    playback = Playback(world, encoders)
     try:
         for case in sorted(world.cases, key=lambda case: case.at):
             playback.feed_until(millis(case.at))
@@ -92,7 +92,7 @@ def _ask_world(folder: Path, encoder: Encoder) -> Iterator[Asked]:
         playback.close()
 
 
-def _ask_set(folder: Path, encoder: Encoder, seed: int) -> Iterator[Asked]:
+def _ask_set(folder: Path, encoders: Encoders, seed: int) -> Iterator[Asked]:
     """The English queries of a set, each asked where only its own group's things are."""
     all_things, all_queries = read_rows(folder)
     queries = [query for query in all_queries if query.lang == "en"]
@@ -106,10 +106,10 @@ def _ask_set(folder: Path, encoder: Encoder, seed: int) -> Iterator[Asked]:
     for query in queries:
         by_group[query.group].append(query)
     for group, asked in by_group.items():
-        yield from _ask_group(folder.name, things[group], asked, encoder)
+        yield from _ask_group(folder.name, things[group], asked, encoders)
 
 
-def _ask_group(source: str, things: Sequence[Thing], queries: Sequence[Query], encoder: Encoder) -> Iterator[Asked]:
+def _ask_group(source: str, things: Sequence[Thing], queries: Sequence[Query], encoders: Encoders) -> Iterator[Asked]:
     log = MemoryEventLog(clock=lambda: _NOW)
     drafts = [
         draft(
@@ -126,7 +126,7 @@ def _ask_group(source: str, things: Sequence[Thing], queries: Sequence[Query], e
     ]
     for first in range(0, len(drafts), MAX_BATCH):
         log.append(drafts[first : first + MAX_BATCH])
-    service = Service(log, encoder, clock=lambda: _NOW)
+    service = Service(log, encoders, clock=lambda: _NOW)
     try:
         for query in queries:
             found = service.candidates(PushRequest(request=query.text), now=_NOW)

@@ -6,6 +6,7 @@ stand beside it: a snapshot plus an overlay gives bit for bit the cosines that o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 import numkong
@@ -16,9 +17,11 @@ from .columns import Column
 from .eligibility import BoolArray
 from .encoder import FloatArray
 from .graph import Graph, HalfArray
-from .rows import TOPIC
+from .rows import GROUP_OF, GROUPS
 
 Cosines = NDArray[np.float64]
+RequestVectors = tuple[HalfArray, ...]
+"""A request as the rows of each of rows.GROUPS are compared with it: groups have encoders of their own."""
 
 EXACT_UP_TO: Final = 50_000
 """Rows up to which every row is compared (about 2 ms); beyond, a usearch graph proposes, the exact cosine decides."""
@@ -41,21 +44,21 @@ def cosines(request: HalfArray, vectors: HalfArray) -> Cosines:
 class RowVectors(Protocol):
     """The vectors of a segment's rows."""
 
-    def compare(self, request: HalfArray) -> Cosines:
+    def compare(self, request: RequestVectors) -> Cosines:
         """Cosine of the request with every row; NaN for rows that are left to a graph."""
         ...
 
-    def nearest(self, request: HalfArray, kind: int, visible: BoolArray, count: int) -> NDArray[np.int64]:
+    def nearest(self, request: RequestVectors, kind: int, visible: BoolArray, count: int) -> NDArray[np.int64]:
         """About `count` visible rows of a kind that stand nearest to the request; only for what `compare` left out."""
         ...
 
-    def at(self, rows: NDArray[np.int64]) -> HalfArray:
-        """The vectors of some rows, shape (len(rows), dim)."""
+    def compare_at(self, request: RequestVectors, rows: NDArray[np.int64]) -> Cosines:
+        """Cosine of the request with each of these rows."""
         ...
 
 
 class Group(NamedTuple):
-    """Vectors of the rows of one kind: topics are many and long, keys are few and precious."""
+    """The vectors of one of rows.GROUPS."""
 
     rows: NDArray[np.int64]
     """Row numbers, ascending."""
@@ -73,77 +76,80 @@ class Group(NamedTuple):
 
 
 class Vectors:
-    """Immutable vectors of a snapshot, memory-mapped, grouped by the kind of row."""
+    """Immutable vectors of a snapshot, memory-mapped, for each of rows.GROUPS."""
 
-    def __init__(self, topics: Group, keys: Group) -> None:
-        self._groups = (topics, keys)
-        self._count = len(topics.rows) + len(keys.rows)
-        self._place = np.zeros(self._count, dtype=np.int64)
-        self._is_key = np.zeros(self._count, dtype=np.bool_)
-        self._is_key[keys.rows] = True
-        for group in self._groups:
-            self._place[group.rows] = np.arange(len(group.rows))
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self.groups = tuple(groups)
+        self._count = sum(len(group.rows) for group in groups)
 
-    def group(self, *, is_key: bool) -> Group:
-        """The vectors of the keys, or those of the topics."""
-        return self._groups[is_key]
-
-    def compare(self, request: HalfArray) -> Cosines:
+    def compare(self, request: RequestVectors) -> Cosines:
         """See RowVectors."""
         found = np.full(self._count, np.nan)
-        for group in self._groups:
+        for group, vector in zip(self.groups, request, strict=True):
             if group.graph is None:
-                found[group.rows] = cosines(request, group.matrix)
+                found[group.rows] = cosines(vector, group.matrix)
         return found
 
-    def nearest(self, request: HalfArray, kind: int, visible: BoolArray, count: int) -> NDArray[np.int64]:
+    def nearest(self, request: RequestVectors, kind: int, visible: BoolArray, count: int) -> NDArray[np.int64]:
         """See RowVectors.
 
         Hidden rows are left out before the cut: the search is widened until enough visible rows are found, and for a
         reader who sees little, the little is compared row by row instead.
         """
-        group = self._groups[kind != TOPIC]
+        group, vector = self.groups[GROUP_OF[kind]], request[GROUP_OF[kind]]
         seen = np.flatnonzero(visible[group.rows])
         if group.graph is None or len(seen) <= EXACT_UP_TO // 2:
-            return group.rows[seen[top(cosines(request, group.matrix[seen]), np.arange(len(seen)), count)]]
+            return group.rows[seen[top(cosines(vector, group.matrix[seen]), np.arange(len(seen)), count)]]
         wide = count
         while True:
-            rows = group.rows[group.graph.nearest(request, wide)]
+            rows = group.rows[group.graph.nearest(vector, wide)]
             kept = rows[visible[rows]]
             if len(kept) >= min(count, len(seen)) or wide >= len(group.rows):
                 return kept[:count]
             wide = min(wide * 4, len(group.rows))
 
-    def at(self, rows: NDArray[np.int64]) -> HalfArray:
+    def compare_at(self, request: RequestVectors, rows: NDArray[np.int64]) -> Cosines:
         """See RowVectors."""
-        found: HalfArray = np.zeros((len(rows), self._groups[0].matrix.shape[1]), dtype=np.float16)
-        for group, mine in zip(self._groups, (~self._is_key[rows], self._is_key[rows]), strict=True):
-            found[mine] = group.matrix[self._place[rows[mine]]]
+        found = np.zeros(len(rows))
+        for group, vector in zip(self.groups, request, strict=True):
+            places = group.places(rows)
+            mine = places >= 0
+            found[mine] = cosines(vector, group.matrix[places[mine]])
         return found
 
 
 class GrowingVectors:
     """Vectors in memory to which rows are added; always compared row by row."""
 
-    def __init__(self, dim: int) -> None:
-        self._column = Column(np.float16, dim)
+    def __init__(self, dims: Sequence[int]) -> None:
+        self._rows = [Column(np.int64) for _ in GROUPS]
+        self._matrices = [Column(np.float16, dim) for dim in dims]
 
-    def extend(self, vectors: HalfArray) -> None:
-        """Add the next rows."""
-        self._column.extend(vectors)
+    def extend(self, group: int, rows: Sequence[int], vectors: HalfArray) -> None:
+        """Add the next rows of a group; their numbers ascend."""
+        self._rows[group].extend(np.array(rows, dtype=np.int64))
+        self._matrices[group].extend(vectors)
 
-    def compare(self, request: HalfArray) -> Cosines:
+    def compare(self, request: RequestVectors) -> Cosines:
         """See RowVectors; nothing is left out."""
-        return cosines(request, self._column.values)
+        found = np.zeros(sum(map(len, self._rows)))
+        for rows, matrix, vector in zip(self._rows, self._matrices, request, strict=True):
+            found[rows.values] = cosines(vector, matrix.values)
+        return found
 
-    def nearest(self, request: HalfArray, kind: int, visible: BoolArray, count: int) -> NDArray[np.int64]:  # noqa: ARG002
-        """See RowVectors; there is nothing that `compare` left out."""
+    def nearest(  # there is nothing that `compare` left out
+        self,
+        request: RequestVectors,  # noqa: ARG002
+        kind: int,  # noqa: ARG002
+        visible: BoolArray,  # noqa: ARG002
+        count: int,  # noqa: ARG002
+    ) -> NDArray[np.int64]:
+        """See RowVectors."""
         return np.zeros(0, dtype=np.int64)
 
-    def at(self, rows: NDArray[np.int64]) -> HalfArray:
+    def compare_at(self, request: RequestVectors, rows: NDArray[np.int64]) -> Cosines:
         """See RowVectors."""
-        found: HalfArray = self._column.values[rows]
-        return found
+        return self.compare(request)[rows]
 
 
 def top(scores: NDArray[Any], rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -46,10 +47,13 @@ class Base:
         return self.state.position
 
 
-def empty_base(dim: int) -> Base:
-    """The base of a reader without a snapshot: generation 0, nothing in it, at the start of the log."""
+def empty_base(dims: Sequence[int]) -> Base:
+    """The base of a reader without a snapshot: generation 0, nothing in it, at the start of the log.
+
+    `dims` are those of Encoders.
+    """
     arrays, vocabulary = freeze([])
-    nothing = Group(np.zeros(0, dtype=np.int64), np.zeros((0, dim), dtype=np.float16))
+    nothing = [Group(np.zeros(0, dtype=np.int64), np.zeros((0, dim), dtype=np.float16)) for dim in dims]
     rows = FrozenRows(
         {
             "item": np.zeros(0, np.int32),
@@ -58,7 +62,5 @@ def empty_base(dim: int) -> Base:
             "weight": np.zeros(0, np.float32),
         }
     )
-    segment = FrozenSegment(
-        rows, FrozenPostings(arrays, vocabulary), Vectors(nothing, nothing), np.zeros(1, np.int64), []
-    )
+    segment = FrozenSegment(rows, FrozenPostings(arrays, vocabulary), Vectors(nothing), np.zeros(1, np.int64), [])
     return Base(0, State(), [], Policies(Audiences()), segment, NameIndex())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,14 @@ from numpy.typing import NDArray
 
 from ..events.log import EventLog
 from . import graph
-from .asset_index import EXACT_UP_TO, Vectors, halve
+from .asset_index import EXACT_UP_TO, Group, Vectors
 from .base import Base, empty_base
 from .eligibility import Audiences
-from .encoder import Encoder
+from .encoders import Encoders
 from .graph import HalfArray
 from .items import Item
 from .manifest import Manifest
-from .rows import TOPIC, Row, rows_of
+from .rows import GROUP_OF, GROUPS, Row, rows_of
 from .snapshot import BATCH, FRAME, LENGTH, POSTING_ARRAYS, Rest, latest_base
 from .snapshot_store import SnapshotStore
 from .state import State
@@ -26,30 +27,30 @@ from .text_index import freeze
 from .words import tokenize
 
 
-def build(events: EventLog, store: SnapshotStore, encoder: Encoder, *, full: bool = False) -> Manifest:
+def build(events: EventLog, store: SnapshotStore, encoders: Encoders, *, full: bool = False) -> Manifest:
     """Bring the newest snapshot up to the tail of the log and publish the result.
 
     Args:
         events: the log; read, never written.
         store: where the snapshot is published.
-        encoder: makes the vectors of rows that the older snapshot does not have.
+        encoders: make the vectors of rows that the older snapshot does not have.
         full: start from zero and use nothing of an older snapshot.
     """
     started_from = store.current()
-    base = empty_base(encoder.dim) if full else latest_base(store, encoder)
+    base = empty_base(encoders.dims) if full else latest_base(store, encoders)
     state = State(base.state)
     while batch := events.read(state.position, BATCH):
         for event in batch:
             state.apply(event)
     return store.publish(
-        lambda folder: write(state, base, encoder, folder),
+        lambda folder: write(state, base, encoders, folder),
         position=state.position,
-        encoder=encoder.fingerprint,
+        encoder=encoders.fingerprint,
         started_from=started_from,
     )
 
 
-def write(state: State, base: Base, encoder: Encoder, folder: Path) -> dict[str, int]:
+def write(state: State, base: Base, encoders: Encoders, folder: Path) -> dict[str, int]:
     """Write a state over a base as a new base; returns what the manifest counts. Vectors of the base are used again."""
     items = list(state.all())
     rows_per_item = [rows_of(item) for item in items]
@@ -62,8 +63,7 @@ def write(state: State, base: Base, encoder: Encoder, folder: Path) -> dict[str,
     base_rows = _base_rows(items, rows_per_item, base)
     # An updated graph keeps the bytes of vectors that went: not those of a forgotten item.
     forgot = any(item.forgotten for item in state.items.values())
-    older = None if forgot else base.segment.vectors
-    _write_assets(folder / "assets", rows, _vectors(rows, base_rows, base, encoder), base_rows, older)
+    _write_assets(folder / "assets", rows, base_rows, base.segment.vectors, encoders, update=not forgot)
     return {"items": len(items), "rows": len(rows)}
 
 
@@ -76,14 +76,16 @@ def _base_rows(items: list[Item], rows_per_item: list[list[Row]], base: Base) ->
     return np.array(numbers, dtype=np.int64)
 
 
-def _vectors(rows: list[Row], base_rows: NDArray[np.int64], base: Base, encoder: Encoder) -> HalfArray:
-    """One vector a row: the base's where it has that row, else encoded, in batches."""
-    matrix = np.zeros((len(rows), encoder.dim), dtype=np.float16)
-    held = np.flatnonzero(base_rows >= 0)
-    matrix[held] = base.segment.vectors.at(base_rows[held])
-    missing = np.flatnonzero(base_rows < 0)
+def _vectors(
+    texts: Sequence[str], places: NDArray[np.int64], older: Group, group: int, encoders: Encoders
+) -> HalfArray:
+    """One vector a row: that of its place in the older group where it has one, else encoded, in batches."""
+    matrix = np.zeros((len(texts), encoders.dims[group]), dtype=np.float16)
+    held = places >= 0
+    matrix[held] = older.matrix[places[held]]
+    missing = np.flatnonzero(~held)
     for batch in np.array_split(missing, range(BATCH, len(missing), BATCH)):
-        matrix[batch] = halve(encoder.encode([rows[place].text for place in batch]))
+        matrix[batch] = encoders.encode_rows(group, [texts[row] for row in batch])
     return matrix
 
 
@@ -120,20 +122,21 @@ def _write_text(folder: Path, rows: list[Row]) -> None:
 
 
 def _write_assets(
-    folder: Path, rows: list[Row], matrix: HalfArray, base_rows: NDArray[np.int64], older: Vectors | None
+    folder: Path, rows: list[Row], base_rows: NDArray[np.int64], older: Vectors, encoders: Encoders, *, update: bool
 ) -> None:
-    """Write the vectors by kind of row, with a graph where there are many: brought up to date from the older one's."""
+    """Write the vectors by group, with a graph where there are many: brought up to date from the older one's."""
     folder.mkdir()
-    is_topic = np.fromiter((row.kind == TOPIC for row in rows), np.bool_, len(rows))
-    for name, chosen in (("topics", is_topic), ("keys", ~is_topic)):
-        vectors = matrix[chosen]
+    group_of = np.fromiter((GROUP_OF[row.kind] for row in rows), np.int64, len(rows))
+    for number, (name, old) in enumerate(zip(GROUPS, older.groups, strict=True)):
+        chosen = np.flatnonzero(group_of == number)
+        places = old.places(base_rows[chosen])
+        vectors = _vectors([rows[row].text for row in chosen], places, old, number, encoders)
         np.save(folder / f"{name}.npy", vectors)
-        np.save(folder / f"{name}_rows.npy", np.flatnonzero(chosen))
+        np.save(folder / f"{name}_rows.npy", chosen)
         if len(vectors) > EXACT_UP_TO:
-            old = older.group(is_key=name == "keys") if older else None
             path = folder / f"{name}.usearch"
-            if old is not None and old.graph is not None:
-                keys = graph.update(old.graph, vectors, old.places(base_rows[chosen]), path)
+            if update and old.graph is not None:
+                keys = graph.update(old.graph, vectors, places, path)
             else:
                 keys = graph.build(vectors, path)
             np.save(folder / f"{name}_keys.npy", keys)

@@ -8,11 +8,15 @@ half a millisecond for each vector, a minute for a hundred thousand.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from usearch.index import Index
+
+from .contextual import load_onnxruntime_first
+
+if TYPE_CHECKING:
+    from usearch.index import Index
 
 HalfArray = NDArray[np.float16]
 Keys = NDArray[np.uint64]
@@ -82,4 +86,7 @@ def update(old: Graph, matrix: HalfArray, places: NDArray[np.int64], path: Path)
 
 
 def _index(dim: int) -> Index:
+    load_onnxruntime_first()
+    from usearch.index import Index  # noqa: PLC0415 - never before onnxruntime
+
     return Index(ndim=dim, metric="cos", dtype="f16", expansion_search=EXPANSION)

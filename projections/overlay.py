@@ -14,13 +14,12 @@ import structlog
 from ..events.envelope import RecordedEvent, UnreadableEvent
 from ..events.position import Position
 from .addresses import Addresses
-from .asset_index import halve
 from .base import Base
 from .eligibility import BoolArray, Policies
-from .encoder import Encoder
+from .encoders import Encoders
 from .items import Item
 from .names import NameIndex
-from .rows import Row, rows_of
+from .rows import GROUP_OF, GROUPS, Row, rows_of
 from .segment import GrowingSegment
 from .state import State
 from .words import tokenize
@@ -31,14 +30,14 @@ log = structlog.get_logger()
 class Overlay:
     """The state after a base, and the indexes over what changed."""
 
-    def __init__(self, base: Base, encoder: Encoder) -> None:
+    def __init__(self, base: Base, encoders: Encoders) -> None:
         self.base = base
         self.state = State(base.state)
         self.policies: Policies = base.policies.copy()
-        self.segment = GrowingSegment(encoder.dim)
+        self.segment = GrowingSegment(encoders.dims)
         self.alive_in_base: BoolArray = np.ones(len(base.segment), dtype=np.bool_)
         self.names = NameIndex()
-        self._encoder = encoder
+        self._encoders = encoders
         self._addresses = Addresses()
         self._ids: list[str] = []
         self._ordinals: dict[str, int] = {}
@@ -143,7 +142,13 @@ class Overlay:
 
     def _add(self, added: list[tuple[int, Row]]) -> None:
         texts = [row.text for _, row in added]
+        numbers: list[list[int]] = [[] for _ in GROUPS]
+        encoded: list[list[str]] = [[] for _ in GROUPS]
         for (ordinal, row), words in zip(added, tokenize(texts), strict=True):
             number = self.segment.append(ordinal, row, words, self.policies.audiences)
             self._rows[ordinal][row] = (False, number)
-        self.segment.vectors.extend(halve(self._encoder.encode(texts)))
+            numbers[GROUP_OF[row.kind]].append(number)
+            encoded[GROUP_OF[row.kind]].append(row.text)
+        for group, rows in enumerate(numbers):
+            if rows:
+                self.segment.vectors.extend(group, rows, self._encoders.encode_rows(group, encoded[group]))

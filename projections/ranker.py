@@ -33,7 +33,8 @@ FEATURES: Final[dict[str, Callable[[Evidence], float]]] = {
     "use_words": lambda e: e.use_words,
     "topic_meaning": lambda e: e.topic_meaning,
     "topic_words": lambda e: e.topic_words,
-    "best_together": lambda e: max(e.use_meaning + e.use_words, e.topic_meaning + e.topic_words),
+    "text_meaning": lambda e: e.text_meaning,
+    "best_together": lambda e: max(e.use_meaning + e.use_words, max(e.topic_meaning, e.text_meaning) + e.topic_words),
     "use_weight": lambda e: _absolute(e.use_words, e),
     "topic_weight": lambda e: _absolute(e.topic_words, e),
 }
@@ -78,7 +79,8 @@ class Ranked(msgspec.Struct, frozen=True):
         if self.evidence.named >= 0:
             return "name"
         use = self.evidence.use_meaning + self.evidence.use_words
-        return "use" if use >= self.evidence.topic_meaning + self.evidence.topic_words else "topic"
+        topic = max(self.evidence.topic_meaning, self.evidence.text_meaning) + self.evidence.topic_words
+        return "use" if use >= topic else "topic"
 
 
 def rank(found: list[Evidence]) -> list[Ranked]:

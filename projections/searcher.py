@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events.types import Millis
-from .asset_index import cosines, halve, top
+from .asset_index import RequestVectors, top
 from .eligibility import BoolArray, Reader, Rule, refusals, rule_of
-from .encoder import Encoder
-from .graph import HalfArray
+from .encoders import Encoders
 from .items import Item, UseKey
 from .names import named_in
 from .overlay import Overlay
-from .rows import NOT_FOR, TOPIC, USE
+from .rows import NOT_FOR, TEXT, TOPIC, USE
 from .segment import Segment
 from .text_index import Scores, score
 from .words import heard, tokenize
@@ -30,8 +29,8 @@ from .words import heard, tokenize
 WIDTH: Final = 24
 """Rows that each route may bring in, for each kind of row. Five are shown; the rest gives the ranker its choice."""
 
-Route = Literal["use_words", "use_meaning", "topic_words", "topic_meaning"]
-"""What leads from a request to an item: words or meaning, of a use key or of what the item says."""
+Route = Literal["use_words", "use_meaning", "topic_words", "topic_meaning", "text_meaning"]
+"""What leads from a request to an item: words or meaning, of a use key, of what the item is, or of what it says."""
 
 
 class Evidence(msgspec.Struct, gc=False):
@@ -45,7 +44,11 @@ class Evidence(msgspec.Struct, gc=False):
     use_words: float = 0.0
     """BM25 share (see text_index.score) of the best use key."""
     topic_meaning: float = 0.0
+    """Cosine of the request with name, purpose and description."""
+    text_meaning: float = 0.0
+    """Cosine of the request with the best piece of text; by another encoder, so on another scale."""
     topic_words: float = 0.0
+    """BM25 share of the best of name and description and the pieces of text."""
     not_for: float = 0.0
     """Cosine with the best key that says what the item is not for."""
     named: int = -1
@@ -60,10 +63,11 @@ class Evidence(msgspec.Struct, gc=False):
 class Searcher:
     """Answers for one reader at one moment. Make one per request; it must not outlive it."""
 
-    def __init__(self, overlay: Overlay, encoder: Encoder, reader: Reader, now: Millis) -> None:
+    def __init__(self, overlay: Overlay, encoders: Encoders, reader: Reader, now: Millis) -> None:
         self._overlay = overlay
-        self._encoder = encoder
+        self._encoders = encoders
         self._reader = reader
+        self._now = now
         self._refused = refusals(overlay.policies, reader, now)
         self._visible: BoolArray = self._refused == 0
         met = overlay.policies.audiences.met_by(reader)
@@ -110,7 +114,7 @@ class Searcher:
     def named(self, request: str) -> dict[str, int]:
         """Ids of the items that a request names, with their place in the order of naming."""
         tables = (self._overlay.names, self._overlay.base.names)
-        spans = named_in(heard(request), tables, self.sees, self._encoder.is_word)
+        spans = named_in(heard(request), tables, self.sees, self._encoders.is_word)
         ids = [item for span in spans for item in sorted(span.items)]
         return {item: place for place, item in enumerate(dict.fromkeys(ids))}
 
@@ -126,7 +130,7 @@ class Searcher:
         named = self.named(request) if names else {}
         asked = (*named, *filter(self.sees, also))
         ordinals = dict.fromkeys(o for item in asked if (o := self._overlay.ordinal(item)) is not None)
-        for kind in (USE, TOPIC):
+        for kind in (USE, TOPIC, TEXT):
             for route in zip(*(look.best(kind) for look in looked), strict=True):
                 ordinals |= dict.fromkeys(_best_items(route))
         for look, rows in zip(looked, zip(*map(self._overlay.rows, ordinals), strict=True), strict=False):
@@ -143,13 +147,14 @@ class Searcher:
         for look in looked:
             look.raise_to_best(USE, best["use_words"], best["use_meaning"])
             look.raise_to_best(TOPIC, best["topic_words"], best["topic_meaning"])
+            look.raise_to_best(TEXT, best["topic_words"], best["text_meaning"])
         return best
 
     def _looks(self, request: str) -> tuple[list[_Look], float]:
         """What each segment has to say to a request, and what the request's words weigh together."""
-        vector = halve(self._encoder.encode([request]))[0]
+        vectors = self._encoders.encode_request(request)
         words, weight = score(tokenize([request])[0], [(segment.postings, mask) for segment, mask in self._places])
-        return [_Look(s, mask, vector, found) for (s, mask), found in zip(self._places, words, strict=True)], weight
+        return [_Look(s, mask, vectors, found) for (s, mask), found in zip(self._places, words, strict=True)], weight
 
     def _weigh(self, ordinal: int, looked: list[_Look], named: dict[str, int], weight: float) -> Evidence:
         item = self._overlay.state.get(self._overlay.id_of(ordinal))
@@ -159,7 +164,7 @@ class Searcher:
         for look, rows in zip(looked, self._overlay.rows(ordinal), strict=True):
             for row, kind, words, meaning in look.facts(rows):
                 _take(evidence, kind, words, meaning)
-                if kind == TOPIC:
+                if kind in {TOPIC, TEXT}:
                     texts.append((words + max(meaning, 0.0), look.segment.anchor(row)))
         evidence.best_text = max((text for text, _ in texts), default=0.0)
         if evidence.best_text:
@@ -189,7 +194,7 @@ def _best_items(found: Iterable[_Best]) -> list[int]:
 class _Look:
     """What one segment has to say to one request."""
 
-    def __init__(self, segment: Segment, mask: BoolArray, request: HalfArray, words: Scores) -> None:
+    def __init__(self, segment: Segment, mask: BoolArray, request: RequestVectors, words: Scores) -> None:
         self.segment = segment
         self._mask = mask
         self._request = request
@@ -213,7 +218,7 @@ class _Look:
         wanted = np.fromiter(chain.from_iterable(rows), dtype=np.int64)
         missing = wanted[np.isnan(self._meaning[wanted])]
         if len(missing):
-            self._meaning[missing] = cosines(self._request, self.segment.vectors.at(missing))
+            self._meaning[missing] = self.segment.vectors.compare_at(self._request, missing)
 
     def raise_to_best(self, kind: int, words: Scores, meaning: Scores) -> None:
         """Raise each item's scores, by ordinal, to those of its best visible rows of a kind."""
@@ -248,6 +253,9 @@ def _take(evidence: Evidence, kind: int, word: float, meaning: float) -> None:
         low, high = sorted((meaning, evidence.use_meaning))
         evidence.use_meaning_next = max(evidence.use_meaning_next, low)
         evidence.use_meaning = high
-    else:
+    elif kind == TOPIC:
         evidence.topic_words = max(evidence.topic_words, word)
         evidence.topic_meaning = max(evidence.topic_meaning, meaning)
+    else:
+        evidence.topic_words = max(evidence.topic_words, word)
+        evidence.text_meaning = max(evidence.text_meaning, meaning)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,7 +25,7 @@ class RowColumns(Protocol):
 
     @property
     def kind(self) -> NDArray[np.uint8]:
-        """rows.TOPIC, rows.USE or rows.NOT_FOR."""
+        """rows.TOPIC, rows.USE, rows.NOT_FOR or rows.TEXT."""
         ...
 
     @property
@@ -101,10 +102,10 @@ class GrowingRows:
 class GrowingSegment:
     """A segment in memory; what is added is found at once. A row that is no longer true is marked dead, not removed."""
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dims: Sequence[int]) -> None:
         self.rows = GrowingRows()
         self.postings = GrowingPostings()
-        self.vectors = GrowingVectors(dim)
+        self.vectors = GrowingVectors(dims)
         self._anchors: list[str] = []
         self._alive = Column(np.bool_)
 

@@ -24,11 +24,12 @@ from .addresses import Addresses
 from .asset_index import Group, Vectors
 from .base import Base, empty_base
 from .eligibility import Audiences, Policies
-from .encoder import Encoder
+from .encoders import Encoders
 from .graph import Graph
 from .items import Item
 from .names import NameIndex
 from .overlay import Overlay
+from .rows import GROUPS
 from .segment import FrozenRows, FrozenSegment
 from .snapshot_store import Opened, SnapshotStore
 from .state import State
@@ -69,15 +70,15 @@ def catch_up(
             return
 
 
-def latest_base(store: SnapshotStore, encoder: Encoder, *, between: Callable[[], None] = lambda: None) -> Base:
-    """The newest good snapshot made with this encoder; the empty base when there is none."""
-    opened = store.latest(encoder=encoder.fingerprint)
-    return open_base(opened, between=between) if opened else empty_base(encoder.dim)
+def latest_base(store: SnapshotStore, encoders: Encoders, *, between: Callable[[], None] = lambda: None) -> Base:
+    """The newest good snapshot made with these encoders; the empty base when there is none."""
+    opened = store.latest(encoder=encoders.fingerprint)
+    return open_base(opened, between=between) if opened else empty_base(encoders.dims)
 
 
 def base_at(
     store: SnapshotStore | None,
-    encoder: Encoder,
+    encoders: Encoders,
     until: Position,
     *,
     held: Iterable[Base] = (),
@@ -89,7 +90,7 @@ def base_at(
     when none goes so far back. A damaged snapshot is passed over with one line in the log.
     """
     early = [base for base in held if base.position <= until]
-    best = max(early, key=lambda base: base.position, default=empty_base(encoder.dim))
+    best = max(early, key=lambda base: base.position, default=empty_base(encoders.dims))
     if store is None:
         return best
     current = store.current()
@@ -99,7 +100,7 @@ def base_at(
         if current is None or generation <= current:
             with _passing_over(generation):
                 found = store.manifest(generation)
-                if found.encoder == encoder.fingerprint and best.position < found.position <= until:
+                if found.encoder == encoders.fingerprint and best.position < found.position <= until:
                     fitting.append((found.position, generation))
     for _, generation in sorted(fitting, reverse=True):
         with _passing_over(generation):
@@ -162,7 +163,7 @@ def _open_segment(folder: Path) -> FrozenSegment:
     columns = {name: _mapped(folder / f"rows/{name}.npy") for name in (*ROW_COLUMNS, "first")}
     arrays = {name: _mapped(folder / f"text/{name}.npy") for name in POSTING_ARRAYS}
     vocabulary = msgspec.msgpack.decode((folder / "text/vocabulary.msgpack").read_bytes(), type=dict[str, int])
-    vectors = Vectors(_open_group(folder / "assets", "topics"), _open_group(folder / "assets", "keys"))
+    vectors = Vectors([_open_group(folder / "assets", name) for name in GROUPS])
     anchors = msgspec.msgpack.decode((folder / "rows/anchors.msgpack").read_bytes(), type=list[str])
     return FrozenSegment(FrozenRows(columns), FrozenPostings(arrays, vocabulary), vectors, columns["first"], anchors)
 

@@ -35,7 +35,8 @@ ROUTES: Final[dict[Route, str]] = {
     "use_words": "the words of its use keys",
     "use_meaning": "the meaning of its use keys",
     "topic_words": "the words of what it says",
-    "topic_meaning": "the meaning of what it says",
+    "topic_meaning": "the meaning of what it is",
+    "text_meaning": "the meaning of what it says",
 }
 _CUTS: Final[dict[Cut, str]] = {
     "bar": "its probability of {probability:.3f} is below the bar of {bar:.3f}",

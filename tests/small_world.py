@@ -9,7 +9,8 @@ from instant_recall.events.envelope import EventDraft, draft
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.types import AssetRecorded, Event, NoteRecorded
 from instant_recall.projections.base import empty_base
-from instant_recall.projections.encoder import Encoder, load_encoder
+from instant_recall.projections.encoder import Encoder, FloatArray
+from instant_recall.projections.encoders import Encoders, load_encoders
 from instant_recall.projections.items import Item
 from instant_recall.projections.overlay import Overlay
 from instant_recall.projections.ranker import Ranked, rank
@@ -20,9 +21,28 @@ NOW = 1_790_000_000_000
 
 
 @cache
-def encoder() -> Encoder:
-    """The bundled encoder, loaded once."""
-    return load_encoder()
+def encoder() -> Encoders:
+    """The bundled encoders, loaded once."""
+    return load_encoders()
+
+
+class Counting:
+    """A static encoder that counts the texts it is asked for."""
+
+    def __init__(self, counted: Encoder) -> None:
+        self.texts = 0
+        self.dim, self.fingerprint, self.is_word = counted.dim, counted.fingerprint, counted.is_word
+        self._counted = counted
+
+    def encode(self, texts: Sequence[str]) -> FloatArray:
+        self.texts += len(texts)
+        return self._counted.encode(texts)
+
+
+def counting() -> tuple[Encoders, Counting]:
+    """The bundled encoders, and the static one of them, which counts."""
+    counted = Counting(encoder().bulk)
+    return Encoders(counted, encoder().precious), counted
 
 
 class World:
@@ -30,7 +50,7 @@ class World:
 
     def __init__(self) -> None:
         self.log = MemoryEventLog(clock=lambda: NOW)
-        self.overlay = Overlay(empty_base(encoder().dim), encoder())
+        self.overlay = Overlay(empty_base(encoder().dims), encoder())
 
     def happens(self, *events: Event | EventDraft, audience: tuple[str, ...] = ("owner",), at: int = NOW) -> None:
         """Append events and take them in."""

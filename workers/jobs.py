@@ -91,12 +91,12 @@ def job_client(settings: Settings, *, of_job: bool) -> Iterator[redis.Redis]:
 def _build(settings: Settings, client: redis.Redis, *, full: bool) -> dict[str, Any]:
     # Imported here because they load numpy and the encoder's library, which whoever only enqueues does not need.
     from ..projections.building import build  # noqa: PLC0415
-    from ..projections.encoder import load_encoder  # noqa: PLC0415
+    from ..projections.encoders import load_encoders  # noqa: PLC0415
 
     began = time.monotonic()
     events = log_on(client, settings)
     store = SnapshotStore(settings.snapshots_dir)
-    made: Manifest = build(events, store, load_encoder(settings.encoder), full=full)
+    made: Manifest = build(events, store, load_encoders(settings.encoder), full=full)
     published = SnapshotPublished(generation=made.generation, through=str(made.position))
     events.append([draft(published, actor=Actor(kind="system", name="snapshot"))])
     facts: dict[str, Any] = {

@@ -26,7 +26,7 @@ from instant_recall.events.settings import Settings
 from instant_recall.events.types import NoteRecorded, OwnershipCorrected, SnapshotPublished
 from instant_recall.ops import logs
 from instant_recall.projections.building import build
-from instant_recall.projections.encoder import Encoder, load_encoder
+from instant_recall.projections.encoders import Encoders, load_encoders
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.workers.archiving import archive_log
 
@@ -51,7 +51,7 @@ class Answer(msgspec.Struct):
     points: int
 
 
-def night(settings: Settings, encoder: Encoder, evening: str = "evening", morning: str = "morning") -> None:
+def night(settings: Settings, encoder: Encoders, evening: str = "evening", morning: str = "morning") -> None:
     """Do it all, writing what is named so. Done again after it broke off anywhere, it comes to the same end."""
     with connect(settings) as client:
         log = log_on(client, settings)
@@ -115,13 +115,13 @@ def die_at(point: int, before: bool) -> Callable[[], int]:
     return lambda: passed
 
 
-def go_on(settings: Settings, encoder: Encoder) -> None:
+def go_on(settings: Settings, encoder: Encoders) -> None:
     """One night after the other."""
     for number in itertools.count():
         night(settings, encoder, f"evening {os.getpid()} {number}", f"morning {os.getpid()} {number}")
 
 
-def serve(encoder: Encoder) -> None:
+def serve(encoder: Encoders) -> None:
     """Take orders until there are no more. The encoder is loaded once; each night has a process of its own."""
     for line in sys.stdin:
         order = msgspec.json.decode(line, type=Order)
@@ -140,8 +140,8 @@ def serve(encoder: Encoder) -> None:
 
 if __name__ == "__main__":
     logs.configure()
-    loaded = load_encoder()
-    loaded.encode(["warm"])
+    loaded = load_encoders()
+    loaded.encode_request("warm")
     if sys.argv[1:]:
         home, redis_url, owner = sys.argv[1:]
         go_on(Settings(home=Path(home), redis_url=redis_url, owner=owner), loaded)

@@ -92,7 +92,7 @@ class Night:
         current = self.store.current()
         assert current is not None
         self.store.open(current)
-        replayed = Overlay(empty_base(encoder().dim), encoder())
+        replayed = Overlay(empty_base(encoder().dims), encoder())
         catch_up(replayed, log)
         with Follower(log, encoder(), self.store).at_tail(60) as (resumed, complete):
             assert complete

@@ -12,13 +12,13 @@ from instant_recall.events.envelope import draft
 from instant_recall.events.errors import InvalidEvent, NotFound
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.types import AssetRecorded, ItemClosed, NoteRecorded
-from instant_recall.projections.encoder import load_encoder
+from instant_recall.projections.encoders import load_encoders
 from instant_recall.tests.api_stand_in import serving
 
 
 @pytest.fixture
 def client() -> Iterator[Client]:
-    with serving(Service(MemoryEventLog(), load_encoder())) as home:
+    with serving(Service(MemoryEventLog(), load_encoders())) as home:
         yield Client(home, deadline_ms=5_000)
 
 

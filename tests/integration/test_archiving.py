@@ -463,7 +463,7 @@ def test_a_gap_between_archive_and_stream_names_both_ends(world: World) -> None:
 
 def test_whoever_starts_from_a_snapshot_needs_no_archive(world: World) -> None:
     from instant_recall.api.follower import Follower
-    from instant_recall.projections.encoder import load_encoder
+    from instant_recall.projections.encoders import load_encoders
 
     world.record(0, 20)
     build_snapshot(str(world.settings.home), world.settings.redis_url, world.settings.owner)
@@ -473,7 +473,7 @@ def test_whoever_starts_from_a_snapshot_needs_no_archive(world: World) -> None:
 
     with closing(connect(world.settings)):
         log = open_log(world.settings)
-    follower = Follower(log, load_encoder(), SnapshotStore(world.settings.snapshots_dir))
+    follower = Follower(log, load_encoders(), SnapshotStore(world.settings.snapshots_dir))
 
     with follower.at_tail(1.0) as (overlay, complete):
         assert complete
@@ -569,7 +569,7 @@ def test_the_start_with_a_million_archived_events_is_that_of_the_newest_snapshot
 
     from instant_recall.api.follower import Follower
     from instant_recall.events.types import ItemOpened
-    from instant_recall.projections.encoder import load_encoder
+    from instant_recall.projections.encoders import load_encoders
 
     began = monotonic()
     big.record(0, 2_000)
@@ -587,7 +587,7 @@ def test_the_start_with_a_million_archived_events_is_that_of_the_newest_snapshot
 
     def start() -> float:
         began = monotonic()
-        Follower(log_on(big.client, big.settings), load_encoder(), SnapshotStore(big.settings.snapshots_dir))
+        Follower(log_on(big.client, big.settings), load_encoders(), SnapshotStore(big.settings.snapshots_dir))
         return monotonic() - began
 
     start()

@@ -33,7 +33,7 @@ from instant_recall.ops.cli import main
 from instant_recall.ops.exporting import iso
 from instant_recall.projections.base import empty_base
 from instant_recall.projections.building import write
-from instant_recall.projections.encoder import load_encoder
+from instant_recall.projections.encoders import load_encoders
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.tests.helpers import wait_until
 from instant_recall.workers.lease import Lease
@@ -44,7 +44,7 @@ SECTIONS = {
     title: [line for block in re.findall(r"```sh\n(.*?)```", body, re.DOTALL) for line in block.splitlines()]
     for title, body in re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
 }
-LOADED = cache(load_encoder)
+LOADED = cache(load_encoders)
 
 
 @dataclass
@@ -130,7 +130,7 @@ def up(home: Path, *words: str) -> Iterator[str]:
 @pytest.fixture
 def place(home: Path, owner: str, monkeypatch: pytest.MonkeyPatch) -> Place:
     for module in ("projections.encoder", "ops.checks_snapshots"):
-        monkeypatch.setattr(f"instant_recall.{module}.load_encoder", LOADED)
+        monkeypatch.setattr(f"instant_recall.{module}.load_encoders", LOADED)
     monkeypatch.setenv("INSTANT_RECALL_HOME", str(home))
     monkeypatch.setenv("INSTANT_RECALL_OWNER", owner)
     return Place(home, owner, monkeypatch)
@@ -332,7 +332,7 @@ def _(place: Place) -> Iterator[None]:
     assert opened
     state = state_with_another_name(place)
     store.publish(
-        lambda folder: write(state, empty_base(LOADED("").dim), LOADED(""), folder),
+        lambda folder: write(state, empty_base(LOADED("").dims), LOADED(""), folder),
         position=opened.manifest.position,
         encoder=opened.manifest.encoder,
         started_from=1,

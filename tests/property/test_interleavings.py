@@ -31,7 +31,7 @@ from instant_recall.ops.replay import digest
 from instant_recall.projections import searcher as searching
 from instant_recall.projections.base import empty_base
 from instant_recall.projections.building import build
-from instant_recall.projections.encoder import Encoder, load_encoder
+from instant_recall.projections.encoders import Encoders, load_encoders
 from instant_recall.projections.overlay import Overlay
 from instant_recall.projections.push import compose
 from instant_recall.projections.ranker import rank
@@ -51,7 +51,7 @@ IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of random name is made in 
 class Interleavings(RuleBasedStateMachine):
     """One owner, one log, one reader process that comes and goes, one folder of snapshots, one folder of notes."""
 
-    encoder: Encoder
+    encoder: Encoders
 
     def __init__(self) -> None:
         super().__init__()
@@ -181,7 +181,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @invariant()
     def resumed_is_replayed_is_naive(self) -> None:
-        replayed = Overlay(empty_base(self.encoder.dim), self.encoder)
+        replayed = Overlay(empty_base(self.encoder.dims), self.encoder)
         catch_up(replayed, self.log)
         with self.follower.at_tail(60) as (resumed, complete):
             assert complete
@@ -227,7 +227,7 @@ class Interleavings(RuleBasedStateMachine):
 
 @pytest.fixture(scope="module")
 def machine() -> type[Interleavings]:
-    Interleavings.encoder = load_encoder()
+    Interleavings.encoder = load_encoders()
     return Interleavings
 
 

@@ -90,7 +90,7 @@ def everything(log: EventLog) -> Iterator[RecordedEvent]:
 
 
 def assert_answers_are_those_of_a_replay(client: Client, log: EventLog) -> None:
-    replayed = Overlay(empty_base(encoder().dim), encoder())
+    replayed = Overlay(empty_base(encoder().dims), encoder())
     catch_up(replayed, log)
     searcher = Searcher(replayed, encoder(), replayed.state.reader("owner"), now_ms())
     for request in REQUESTS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from instant_recall.projections.building import build
 from instant_recall.projections.snapshot import BATCH
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.tests.helpers import FixedClock
-from instant_recall.tests.small_world import encoder, note, skill
+from instant_recall.tests.small_world import counting, encoder, note, skill
 
 SECOND = 1_000
 DAY = 86_400 * SECOND
@@ -354,20 +354,6 @@ def test_what_was_forgotten_is_shown_as_of_no_time(
 # --- where from -------------------------------------------------------------------------------------------------------
 
 
-class Counting:
-    """The bundled encoder, counting the texts of items that it is asked for."""
-
-    def __init__(self) -> None:
-        self.texts = 0
-        self.dim = encoder().dim
-        self.fingerprint = encoder().fingerprint
-        self.is_word = encoder().is_word
-
-    def encode(self, texts: Sequence[str]) -> Any:
-        self.texts += len(texts)
-        return encoder().encode(texts)
-
-
 @pytest.fixture
 def generations(log: MemoryEventLog, store: SnapshotStore, clock: FixedClock) -> list[str]:
     """Six positions; a snapshot was made at the second, the third and the fourth."""
@@ -388,13 +374,13 @@ def generation_used(service: Service, position: str) -> int:
 def test_the_newest_snapshot_that_does_not_reach_beyond_is_the_base_and_its_vectors_are_not_made_again(
     generations: list[str], log: MemoryEventLog, store: SnapshotStore, clock: FixedClock
 ) -> None:
-    counting = Counting()
-    service = Service(log, counting, store, clock=clock, record=lambda _: None)
+    encoders, counted = counting()
+    service = Service(log, encoders, store, clock=clock, record=lambda _: None)
     used, made = [], []
     for position in generations:
-        before = counting.texts
+        before = counted.texts
         used.append(generation_used(service, position))
-        made.append(counting.texts - before - 1)  # one is the query's
+        made.append(counted.texts - before - 1)  # one is the query's
 
     assert used == [0, 1, 2, 3, 3, 3]
     rows = made[0]
@@ -422,9 +408,9 @@ def test_generations_of_another_encoder_and_those_rolled_back_from_are_not_used(
     store.rollback(1)
     assert generation_used(serving(log, store, clock), generations[3]) == 1
 
-    other = Counting()
+    encoders, other = counting()
     other.fingerprint = "another"
-    service = Service(log, other, store, clock=clock, record=lambda _: None)
+    service = Service(log, encoders, store, clock=clock, record=lambda _: None)
     assert generation_used(service, generations[3]) == 0
 
 

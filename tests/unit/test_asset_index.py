@@ -10,6 +10,8 @@ from instant_recall.projections import asset_index
 from instant_recall.projections import graph as graphs
 from instant_recall.projections.asset_index import (
     Group,
+    GrowingVectors,
+    RequestVectors,
     Vectors,
     cosines,
     halve,
@@ -52,17 +54,21 @@ def test_top_leaves_out_zeros_and_keeps_all_that_tie_with_the_last() -> None:
 MATRIX = unit_rows(3_000)
 
 
+def asked(vector: np.ndarray) -> RequestVectors:
+    return (vector, vector, vector)
+
+
 @pytest.fixture
 def graph(tmp_path: Path) -> Vectors:
     matrix = MATRIX
     keys = graphs.build(matrix, tmp_path / "graph.usearch")
     nothing = Group(np.zeros(0, dtype=np.int64), matrix[:0])
-    return Vectors(Group(np.arange(3_000), matrix, Graph(tmp_path / "graph.usearch", keys, 64)), nothing)
+    return Vectors([Group(np.arange(3_000), matrix, Graph(tmp_path / "graph.usearch", keys, 64)), nothing, nothing])
 
 
 def test_the_graph_finds_a_row_by_itself(graph: Vectors) -> None:
     everything = np.ones(3_000, dtype=np.bool_)
-    hits = sum(row in graph.nearest(MATRIX[row], TOPIC, everything, 1) for row in range(0, 3_000, 100))
+    hits = sum(row in graph.nearest(asked(MATRIX[row]), TOPIC, everything, 1) for row in range(0, 3_000, 100))
 
     assert hits >= 29
 
@@ -74,21 +80,27 @@ def test_a_narrow_reader_gets_as_many_rows_as_a_wide_one(
     monkeypatch.setattr(asset_index, "EXACT_UP_TO", exact_up_to)
     visible = np.zeros(3_000, dtype=np.bool_)
     visible[::100] = True
-    found = graph.nearest(MATRIX[1], TOPIC, visible, 10)
+    found = graph.nearest(asked(MATRIX[1]), TOPIC, visible, 10)
 
     assert len(found) == 10
     assert visible[found].all()
     assert set(top(cosines(MATRIX[1], MATRIX), np.flatnonzero(visible), 1)) <= set(found)
 
 
-def test_keys_and_topics_are_told_apart_by_row() -> None:
-    matrix = unit_rows(5)
-    topics, keys = np.array([0, 3]), np.array([1, 2, 4])
-    vectors = Vectors(Group(topics, matrix[topics]), Group(keys, matrix[keys]))
+def test_rows_of_all_groups_are_compared_each_with_its_own_vector_of_the_request() -> None:
+    wide, narrow = unit_rows(5), unit_rows(2, dim=32)
+    topics, keys, texts = np.array([0, 3]), np.array([1, 2, 4]), np.array([5, 6])
+    groups = [Group(topics, wide[topics]), Group(keys, wide[keys]), Group(texts, narrow)]
+    request = (wide[2], wide[2], narrow[0])
+    growing = GrowingVectors((64, 64, 32))
+    for number, group in enumerate(groups):
+        growing.extend(number, group.rows.tolist(), group.matrix)
+    right = [*cosines(wide[2], wide), *cosines(narrow[0], narrow)]
 
-    assert vectors.at(np.array([4, 0, 2])).tolist() == matrix[[4, 0, 2]].tolist()
-    assert vectors.compare(matrix[2]).tolist() == cosines(matrix[2], matrix).tolist()
+    for vectors in (Vectors(groups), growing):
+        assert vectors.compare(request).tolist() == right
+        assert vectors.compare_at(request, np.array([5, 0, 2])).tolist() == [right[5], right[0], right[2]]
 
 
 def test_rows_left_to_the_graph_have_no_cosine_until_they_are_asked_for(graph: Vectors) -> None:
-    assert np.isnan(graph.compare(MATRIX[0])).all()
+    assert np.isnan(graph.compare(asked(MATRIX[0]))).all()

@@ -12,7 +12,7 @@ from instant_recall.ops.cli import main
 from instant_recall.ops.evaluate import Answer, ask
 from instant_recall.ops.peers import PEERS
 from instant_recall.ops.worlds import Asset, Case, Correction, Policy, World, read_world
-from instant_recall.projections.encoder import Encoder, load_encoder
+from instant_recall.projections.encoders import Encoders, load_encoders
 from instant_recall.projections.items import Item
 
 TINY = Path(__file__).parent / "tiny_world"
@@ -44,11 +44,11 @@ def pushed(answers: list[Answer]) -> dict[str, tuple[str, ...]]:
 
 
 @pytest.fixture(scope="module")
-def encoder() -> Encoder:
-    return load_encoder()
+def encoder() -> Encoders:
+    return load_encoders()
 
 
-def test_words_find_what_shares_words_and_meaning_what_means_the_same(encoder: Encoder) -> None:
+def test_words_find_what_shares_words_and_meaning_what_means_the_same(encoder: Encoders) -> None:
     documents = [document("boat", "A small boat for the lake"), document("stove", "The stove in the kitchen")]
     words, meaning = Words(), Meaning(encoder)
     for make in (words, meaning):
@@ -76,7 +76,7 @@ def test_ranks_are_fused_by_the_formula() -> None:
     assert [score for _, score in best] == pytest.approx([1 / (K + 3) + 1 / (K + 1), 2 / (K + 2)])
 
 
-def test_makes_that_know_nothing_or_are_asked_nothing_find_nothing(encoder: Encoder) -> None:
+def test_makes_that_know_nothing_or_are_asked_nothing_find_nothing(encoder: Encoders) -> None:
     for make in (Words(), Meaning(encoder), Fused(Words(), Meaning(encoder))):
         make.know([])
         assert make.best("anything at all", 5) == []
@@ -86,7 +86,7 @@ def test_makes_that_know_nothing_or_are_asked_nothing_find_nothing(encoder: Enco
         assert [found for found, _ in make.best("boat", 5)] == ["boat"]
 
 
-def test_baselines_see_only_what_the_reader_may_be_told_of_at_that_moment(encoder: Encoder) -> None:
+def test_baselines_see_only_what_the_reader_may_be_told_of_at_that_moment(encoder: Encoders) -> None:
     assets = (
         asset("boat", "A small boat for the lake", audience=("owner", "crew")),
         asset("barge", "A boat as wide as the lake"),
@@ -119,7 +119,7 @@ def test_baselines_see_only_what_the_reader_may_be_told_of_at_that_moment(encode
         }
 
 
-def test_baselines_know_a_correction_from_its_moment_on(encoder: Encoder) -> None:
+def test_baselines_know_a_correction_from_its_moment_on(encoder: Encoders) -> None:
     asked = world(
         case("before", 2, "get the quarterly figures"),
         case("after", 4, "get the quarterly figures"),
@@ -132,9 +132,9 @@ def test_baselines_know_a_correction_from_its_moment_on(encoder: Encoder) -> Non
     assert found == {"before": (), "after": ("helper",)}
 
 
-def test_baselines_answer_the_same_cases_as_the_product_and_show_nothing_forbidden(encoder: Encoder) -> None:
+def test_baselines_answer_the_same_cases_as_the_product_and_show_nothing_forbidden(encoder: Encoders) -> None:
     tiny = read_world(TINY)
-    product = [answer.case.id for answer in ask(tiny, encoder=encoder)]
+    product = [answer.case.id for answer in ask(tiny, encoders=encoder)]
 
     asked = []
     for answers in run_baselines(tiny, encoder, on_case=lambda: asked.append(1)).values():
@@ -160,7 +160,7 @@ def test_eval_adds_the_baselines_to_what_it_says_of_a_world() -> None:
 
 
 @pytest.mark.parametrize(("peer", "module"), list(zip(PEERS, ("geny_memory_adaptor", "agentrecall"), strict=True)))
-def test_a_peer_answers_the_same_cases_or_says_how_to_install_it(peer: str, module: str, encoder: Encoder) -> None:
+def test_a_peer_answers_the_same_cases_or_says_how_to_install_it(peer: str, module: str, encoder: Encoders) -> None:
     asked = world(
         case("seen", 2, "a boat for the lake"),
         case("muted", 4, "a boat for the lake"),

@@ -33,7 +33,7 @@ def grown(log: MemoryEventLog) -> None:
 def graph_bytes(store: SnapshotStore) -> bytes:
     opened = store.latest()
     assert opened is not None
-    return (opened.path / "assets/topics.usearch").read_bytes()
+    return (opened.path / "assets/texts.usearch").read_bytes()
 
 
 def test_an_updated_snapshot_answers_as_one_built_from_zero(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_the_vector_of_a_forgotten_item_is_in_no_file_of_the_next_snapshot(tmp_p
     grown(log)
     log.append([draft(note("secret", "zeppelin nutmeg"), occurred_at=NOW)])
     build(log, store, encoder())
-    vector = np.asarray(encoder().encode(["secret zeppelin nutmeg"])[0], dtype=np.float16).tobytes()
+    vector = np.asarray(encoder().bulk.encode(["secret zeppelin nutmeg"])[0], dtype=np.float16).tobytes()
     before = graph_bytes(store)
     log.append([draft(ItemForgotten(item="note:secret"), occurred_at=NOW)])
     build(log, store, encoder())

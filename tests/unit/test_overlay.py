@@ -15,7 +15,7 @@ from instant_recall.projections.building import build
 from instant_recall.projections.overlay import Overlay
 from instant_recall.projections.snapshot import catch_up, latest_base
 from instant_recall.projections.snapshot_store import SnapshotStore
-from instant_recall.tests.small_world import NOW, World, answers, encoder, note, skill
+from instant_recall.tests.small_world import NOW, World, answers, counting, encoder, note, skill
 
 LAB = ("owner", "lab")
 
@@ -62,7 +62,7 @@ REQUESTS = [
 
 
 def replayed(log: MemoryEventLog) -> Overlay:
-    overlay = Overlay(empty_base(encoder().dim), encoder())
+    overlay = Overlay(empty_base(encoder().dims), encoder())
     catch_up(overlay, log)
     return overlay
 
@@ -98,24 +98,10 @@ def test_a_rebuild_reuses_every_vector_that_still_holds(tmp_path: Path) -> None:
     log.append(story())
     build(log, store, encoder())
     log.append([draft(note("new", "Something new under the sun"), occurred_at=NOW)])
-    counting = CountingEncoder()
-    build(log, store, counting)
+    encoders, counted = counting()
+    build(log, store, encoders)
 
-    assert counting.texts == 1
-
-
-class CountingEncoder:
-    """The bundled encoder, counting what it is asked for."""
-
-    def __init__(self) -> None:
-        self.texts = 0
-        self.dim = encoder().dim
-        self.fingerprint = encoder().fingerprint
-        self.is_word = encoder().is_word
-
-    def encode(self, texts):
-        self.texts += len(texts)
-        return encoder().encode(texts)
+    assert counted.texts == 1
 
 
 def test_what_is_applied_is_found_at_once() -> None:
@@ -172,7 +158,8 @@ def test_when_more_fits_than_a_route_brings_in_snapshot_and_overlay_choose_as_on
     store = SnapshotStore(tmp_path / "snapshots")
     build(log, store, encoder())
     log.append([*map(draft, twins[1::2]), *made[100:], *map(draft, reversed(twins[:10]))])
-    resumed, replayed = Overlay(latest_base(store, encoder()), encoder()), Overlay(empty_base(encoder().dim), encoder())
+    resumed = Overlay(latest_base(store, encoder()), encoder())
+    replayed = Overlay(empty_base(encoder().dims), encoder())
     for overlay in (resumed, replayed):
         catch_up(overlay, log)
 

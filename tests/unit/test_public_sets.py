@@ -12,7 +12,7 @@ from instant_recall.ops.public_chats import read_locomo, read_longmemeval
 from instant_recall.ops.public_sets import KEYS_OF_A_THING, PublicSet, read_set, sample
 from instant_recall.ops.rankings import Ranking, gate, judge_rankings, rank_set
 from instant_recall.ops.worlds import BadWorld, Case
-from instant_recall.projections.encoder import load_encoder
+from instant_recall.projections.encoders import load_encoders
 
 THINGS: list[dict[str, Any]] = [
     {"id": "gravel", "group": "me", "kind": "asset", "name": "gravel", "description": "Sorts small stones by size."},
@@ -65,7 +65,7 @@ def ranking(score: float | None, *, fits: bool, pushed: bool | None = None, plac
 
 
 def test_each_group_is_an_owner_who_is_asked_about_their_own_things_only(tmp_path: Path) -> None:
-    found = rank_set(read_set(written(tmp_path, THINGS, QUERIES)), load_encoder())
+    found = rank_set(read_set(written(tmp_path, THINGS, QUERIES)), load_encoders())
 
     assert {one.case.id: one.items[:1] for one in found if one.case.expect} == {"1": ("gravel",), "2": ("pebble",)}
     assert all("pebble" not in one.items for one in found if one.case.id != "2")
@@ -97,7 +97,7 @@ def test_things_become_assets_notes_and_sessions_by_their_kind(tmp_path: Path) -
 
 def test_evidence_is_looked_for_to_the_turn(tmp_path: Path) -> None:
     query = {"id": "1", "group": "me", "text": "when does the ferry to the island leave?", "relevant": ["D1:2"]}
-    (found,) = rank_set(read_set(written(tmp_path, TURNS, [query])), load_encoder())
+    (found,) = rank_set(read_set(written(tmp_path, TURNS, [query])), load_encoders())
 
     assert found.case.expect == ("S1",)
     assert found.evidence == ("S1#t2",)
@@ -131,7 +131,7 @@ def test_a_query_of_an_earlier_time_sees_nothing_of_that_moment_or_later(tmp_pat
         "relevant": ["s1"],
         "meta": {"before": "2026-01-02"},
     }
-    (found,) = rank_set(read_set(written(tmp_path, things, [query])), load_encoder())
+    (found,) = rank_set(read_set(written(tmp_path, things, [query])), load_encoders())
 
     assert found.items == ("s1",)
 
@@ -295,7 +295,7 @@ def test_longmemeval_as_published_is_one_owner_a_question(tmp_path: Path) -> Non
     assert [session.id for session in first.world.sessions] == ["s1", "s2"]
     assert case.at > datetime(2023, 5, 30, 23, 40, tzinfo=UTC)
     assert (second.world.cases[0].why, second.world.cases[0].expect) == ("abstention", ())
-    found = rank_set(read_longmemeval(file), load_encoder())
+    found = rank_set(read_longmemeval(file), load_encoders())
     assert found[0].places[0] == "s1#t2"
 
 

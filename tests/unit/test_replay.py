@@ -12,9 +12,9 @@ from instant_recall.ops.compare import differences
 from instant_recall.ops.importing import BATCH, BATCH_BYTES, batches
 from instant_recall.ops.replay import digest, fold, replay
 from instant_recall.projections.base import empty_base
-from instant_recall.projections.encoder import load_encoder
-from instant_recall.projections.items import Part
 from instant_recall.projections.building import build, write
+from instant_recall.projections.encoders import load_encoders
+from instant_recall.projections.items import Part
 from instant_recall.projections.snapshot import open_base
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.projections.state import State
@@ -51,7 +51,7 @@ def test_a_snapshot_with_the_events_behind_it_is_the_same_as_a_replay(tmp_path: 
     log, store = filled(20), SnapshotStore(tmp_path)
     alone = replay(log, store)
     assert (alone.same, alone.generation, alone.items) == (True, 0, {"note": 20})
-    build(log, store, load_encoder())
+    build(log, store, load_encoders())
     log.append([draft(note(3, "the other lens")), draft(ItemMuted(item="note:4"))])
     report = replay(log, store)
     assert (report.same, report.generation, report.events) == (True, 1, 22)
@@ -60,7 +60,7 @@ def test_a_snapshot_with_the_events_behind_it_is_the_same_as_a_replay(tmp_path: 
 
 def test_a_snapshot_that_does_not_belong_to_the_log_is_noticed(tmp_path: Path) -> None:
     store = SnapshotStore(tmp_path)
-    build(filled(20), store, load_encoder())
+    build(filled(20), store, load_encoders())
     report = replay(filled(10), store)
     assert not report.same
 
@@ -75,10 +75,10 @@ def test_an_import_is_cut_into_batches_that_the_log_takes_in_one_short_step() ->
 
 def test_a_replay_up_to_a_position_is_compared_with_the_state_of_then(tmp_path: Path) -> None:
     log, store = filled(3), SnapshotStore(tmp_path)
-    build(log, store, load_encoder())
+    build(log, store, load_encoders())
     then = log.last_position()
     log.append([draft(note(number, "the other lens")) for number in range(3, 1_500)])
-    build(log, store, load_encoder())
+    build(log, store, load_encoders())
     until = log.read(then, 700)[-1].position
     report = replay(log, store, until=until, compare=True)
     assert (report.events, report.position, report.generation, report.same) == (703, str(until), 1, True)
@@ -89,7 +89,7 @@ def test_a_replay_up_to_a_position_is_compared_with_the_state_of_then(tmp_path: 
 
 def test_a_replay_from_a_position_counts_only_what_came_after(tmp_path: Path) -> None:
     log, store = filled(10), SnapshotStore(tmp_path)
-    build(log, store, load_encoder())
+    build(log, store, load_encoders())
     fourth = log.read(START, 4)[-1].position
     report = replay(log, store, after=fourth)
     assert (report.events, report.items, report.generation, report.same) == (6, {"note": 6}, 0, True)
@@ -148,9 +148,9 @@ def test_a_snapshot_that_says_something_else_than_the_log_is_told_field_by_field
 
 def write_wrong(store: SnapshotStore, state: State) -> None:
     """A snapshot that is well formed, and wrong."""
-    encoder = load_encoder()
+    encoder = load_encoders()
     store.publish(
-        lambda folder: write(state, empty_base(encoder.dim), encoder, folder),
+        lambda folder: write(state, empty_base(encoder.dims), encoder, folder),
         position=state.position,
         encoder=encoder.fingerprint,
         started_from=store.current(),

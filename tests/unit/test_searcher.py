@@ -15,12 +15,12 @@ def test_a_request_that_shares_no_word_finds_its_item_by_a_use_key() -> None:
     world.happens(skill("portal-helper", "Relays commands to a logged-in browser"))
     world.happens(*[note(f"n{n}", f"Something else entirely, number {n}") for n in range(30)])
     request = "fetch last quarter's figures from the company site"
-    before = world.found(request)
+    before = {each.evidence.item.id: each.probability for each in world.ranked(request)}
     world.happens(ev.OwnershipCorrected(item="skill:portal-helper", request="get the report off the company portal"))
 
-    assert before[:1] != ["skill:portal-helper"]
-    assert world.found(request)[0] == "skill:portal-helper"
-    assert world.ranked(request)[0].route == "use"
+    first = world.ranked(request)[0]
+    assert (first.evidence.item.id, first.route) == ("skill:portal-helper", "use")
+    assert first.probability > 2 * before.get("skill:portal-helper", 0.0)
 
 
 def test_a_named_item_comes_first_whatever_the_rest_is_about() -> None:

@@ -6,7 +6,7 @@ import pytest
 from instant_recall.events.errors import RecallError
 from instant_recall.ops import train
 from instant_recall.ops.train_data import Asked, read_all
-from instant_recall.projections.encoder import load_encoder
+from instant_recall.projections.encoders import load_encoders
 from instant_recall.projections.ranker import FEATURES, Model
 
 pytest.importorskip("sklearn", reason="scikit-learn is the extra `train`")
@@ -93,7 +93,7 @@ def test_worlds_and_sets_count_alike_whatever_their_size() -> None:
 
 
 def test_a_world_is_asked_with_the_products_own_candidates_each_at_its_moment() -> None:
-    requests = read_all([TINY], load_encoder())
+    requests = read_all([TINY], load_encoders())
 
     assert [one.kind for one in requests][:3] == ["none", "latest", "named"]
     assert requests[0].rows == ()
@@ -113,14 +113,14 @@ def test_a_set_is_asked_within_its_groups(tmp_path: Path) -> None:
     for name, rows in (("corpus", things), ("queries", queries)):
         (tmp_path / f"{name}.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
 
-    (one,) = read_all([tmp_path], load_encoder())
+    (one,) = read_all([tmp_path], load_encoders())
 
     assert (one.kind, one.right) == ("fits", (True,))
 
 
 def test_a_folder_without_worlds_and_sets_is_told(tmp_path: Path) -> None:
     with pytest.raises(RecallError, match="neither a world nor a set"):
-        read_all([tmp_path], load_encoder())
+        read_all([tmp_path], load_encoders())
 
 
 def test_requests_that_all_have_something_to_find_set_no_bar() -> None:

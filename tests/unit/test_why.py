@@ -17,12 +17,12 @@ from instant_recall.events.envelope import draft
 from instant_recall.events.errors import RecallError, Refused
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.ops.cli import main
-from instant_recall.projections.asset_index import cosines, halve
+from instant_recall.projections.asset_index import cosines
 from instant_recall.projections.building import build
 from instant_recall.projections.overlay import Overlay
 from instant_recall.projections.push import compose
 from instant_recall.projections.ranker import model
-from instant_recall.projections.rows import TOPIC, USE, rows_of
+from instant_recall.projections.rows import BULK, GROUP_OF, TEXT, TOPIC, USE, rows_of
 from instant_recall.projections.snapshot import latest_base
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.projections.why import Verdict, why
@@ -31,7 +31,7 @@ from instant_recall.tests.small_world import NOW, World, encoder, note, skill
 from structlog.testing import capture_logs
 
 REQUEST = "download last quarter's report from the company portal"
-ALONE = {"use_words": None, "use_meaning": None, "topic_words": None, "topic_meaning": None}
+ALONE = {"use_words": None, "use_meaning": None, "topic_words": None, "topic_meaning": None, "text_meaning": None}
 CLOSE = "fetch the quarterly report from the company portal"
 
 
@@ -242,16 +242,21 @@ def test_without_names_a_named_item_stands_where_its_words_put_it(world: World) 
 def brute_force(world: World, request: str, item: str, now: int = NOW) -> dict[str, int | None]:
     """Ranks from the definition, with the product's own scores for each single row."""
     searcher, texts = world.searcher(now=now), {}
-    vector = halve(encoder().encode([request]))[0]
+    vectors = encoder().encode_request(request)
     for one in searcher.visible_items():
         (found,) = [e for e in searcher.find(request, also=[one.id]) if e.item.id == one.id]
-        rows = {kind: [row.text for row in rows_of(one) if row.kind == kind] for kind in (USE, TOPIC)}
-        near = {k: float(np.max(cosines(vector, halve(encoder().encode(t))))) if t else 0.0 for k, t in rows.items()}
+        rows = {kind: [row.text for row in rows_of(one) if row.kind == kind] for kind in (USE, TOPIC, TEXT)}
+        near = {
+            kind: float(np.max(cosines(vectors[group], encoder().encode_rows(group, said)), initial=0.0))
+            for kind, said in rows.items()
+            for group in [GROUP_OF[kind]]
+        }
         texts[one.id] = {
             "use_words": found.use_words,
             "use_meaning": near[USE],
             "topic_words": found.topic_words,
             "topic_meaning": near[TOPIC],
+            "text_meaning": near[TEXT],
         }
     own = texts[item]
     return {
@@ -270,13 +275,13 @@ def test_ranks_are_those_of_a_count_by_hand_with_a_base_or_without(
 
     assert {item: ask(world, item, request_).ranks for item in items} == by_hand
 
-    # A base in which a graph stands over the topics: its rows are compared one by one all the same.
+    # A base in which a graph stands over the texts: its rows are compared one by one all the same.
     monkeypatch.setattr("instant_recall.projections.asset_index.EXACT_UP_TO", 4)
     monkeypatch.setattr("instant_recall.projections.building.EXACT_UP_TO", 4)
     store = SnapshotStore(tmp_path)
     build(world.log, store, encoder())
     world.overlay = Overlay(latest_base(store, encoder()), encoder())
-    assert world.overlay.base.segment.vectors.group(is_key=False).graph is not None
+    assert world.overlay.base.segment.vectors.groups[BULK].graph is not None
     assert {item: ask(world, item, request_).ranks for item in items} == by_hand
 
 
@@ -432,11 +437,12 @@ def test_the_command_says_in_a_paragraph_and_a_table_why_something_is_not_pushed
         "by the words of its use keys",
         "by the meaning of its use keys",
         "by the words of what it says",
+        "by the meaning of what it is",
         "by the meaning of what it says",
         "all together",
     ]
     assert lines[3].split()[-1] == "-"
-    assert "with a probability of 0." in lines[7]
+    assert "with a probability of 0." in lines[8]
     assert all(len(line) < 240 for line in lines)
 
 
