@@ -16,6 +16,7 @@ from .asking import checked, publishable, texts
 from .caller import Caller
 from .messages import (
     CorrectRequest,
+    ForgetRequest,
     OpenRequest,
     OpenResponse,
     PublishEvent,
@@ -267,6 +268,15 @@ class Client(Caller):
         )
         return self._write("/v1/correct", asked, WriteResponse, [asked.event_id])
 
+    def forget(self, item: str, *, event_id: str = "") -> WriteResponse:
+        """Forget an item (id, address or name) for good: hidden at once, its bytes removed by a job.
+
+        Raises:
+            NotFound: there is no such item.
+        """
+        asked = checked(ForgetRequest, item=item, event_id=event_id or new_event_id())
+        return self._write("/v1/forget", asked, WriteResponse, [asked.event_id])
+
     def opened(self, item: str, session: str | None = None) -> PublishResponse:
         """Tell that an item was opened by other means than `open`."""
         session = self.session if session is None else session
@@ -331,6 +341,7 @@ class AsyncClient:
     publish = _twin(Client.publish)
     remember = _twin(Client.remember)
     correct = _twin(Client.correct)
+    forget = _twin(Client.forget)
     opened = _twin(Client.opened)
     helped = _twin(Client.helped)
     rejected = _twin(Client.rejected)

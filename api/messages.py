@@ -265,6 +265,13 @@ class CorrectRequest(Request, frozen=True, kw_only=True):
     event_id: str = ""
 
 
+class ForgetRequest(Request, frozen=True, kw_only=True):
+    """Forget an item (id, address or name) for good: hidden at once, its bytes removed by a job."""
+
+    item: str
+    event_id: str = ""
+
+
 class WriteResponse(Message, frozen=True, kw_only=True):
     """What happened to a write."""
 

@@ -11,6 +11,7 @@ from ..events.types import EVENT_TYPES
 from .messages import (
     CorrectRequest,
     ErrorResponse,
+    ForgetRequest,
     Message,
     OpenRequest,
     OpenResponse,
@@ -57,6 +58,7 @@ OPERATIONS = (
     Operation("why", "/v1/why", WhyRequest, WhyResponse, False, "Why an item is, or is not, in a push."),
     Operation("publish", "/v1/publish", PublishRequest, PublishResponse, True, "Store events, all or none."),
     Operation("remember", "/v1/remember", RememberRequest, WriteResponse, True, "Keep something the owner has."),
+    Operation("forget", "/v1/forget", ForgetRequest, WriteResponse, True, "Forget an item for good."),
     Operation("correct", "/v1/correct", CorrectRequest, WriteResponse, True, "Say which item a request missed."),
     Operation("status", "/v1/status", None, StatusResponse, False, "How things stand, or stood.", StatusRequest),
 )

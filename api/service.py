@@ -29,6 +29,7 @@ from .follower import Follower
 from .history import History, Question, View, admitted
 from .messages import (
     CorrectRequest,
+    ForgetRequest,
     OpenRequest,
     OpenResponse,
     PublishRequest,
@@ -246,6 +247,10 @@ class Service:
             RecallError: several items have this name; the message lists their ids.
         """
         return self._writer.correct(request, self._resolve(request.item))
+
+    def forget(self, request: ForgetRequest) -> WriteResponse:
+        """Forget an item for good: no answer shows it again, and a job removes its bytes. Raises as `correct` does."""
+        return self._writer.forget(request, self._resolve(request.item))
 
     def status(self, request: StatusRequest = StatusRequest()) -> StatusResponse:  # noqa: B008 - it is frozen
         """How things stand, or stood, for the owner. Pushes, uptime, encoder and server are the present ones."""

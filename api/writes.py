@@ -10,12 +10,13 @@ import msgspec
 from ..events.codec import event_from
 from ..events.envelope import EventDraft, Source, draft, new_event_id
 from ..events.log import EventLog
-from ..events.types import AssetRecorded, Event, Millis, NoteRecorded, OwnershipCorrected
+from ..events.types import AssetRecorded, Event, ItemForgotten, Millis, NoteRecorded, OwnershipCorrected
 from ..projections.items import Item
 from ..projections.pointers import without_blocks
 from ..projections.slugs import slug
 from .messages import (
     CorrectRequest,
+    ForgetRequest,
     Published,
     PublishRequest,
     PublishResponse,
@@ -100,6 +101,13 @@ class Writer:
             draft(event, occurred_at=self._clock(), source=Source(session=request.session),
                   audience=item.audience, event_id=request.event_id or None),
             item.id,
+        )  # fmt: skip
+
+    def forget(self, request: ForgetRequest, item: Item) -> WriteResponse:
+        """See Service.forget; `item` is the one that the request means."""
+        event = ItemForgotten(item=item.id)
+        return self._write(
+            draft(event, occurred_at=self._clock(), event_id=request.event_id or None), item.id
         )  # fmt: skip
 
     def _write(self, write: EventDraft, item: str) -> WriteResponse:

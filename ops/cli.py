@@ -19,7 +19,7 @@ from ..events.errors import RecallError
 from .cli_archiving import archive
 from .cli_asking import open_, push, search, why
 from .cli_cost import cost
-from .cli_data import correct, import_, remember, snapshot
+from .cli_data import correct, forget, import_, remember, snapshot
 from .cli_eval import eval_
 from .cli_keeping import backup, doctor, export, restore
 from .cli_measure import bench, demo
@@ -92,7 +92,7 @@ def main() -> None:
 
 for _command in (
     *(demo, up, down, status),
-    *(import_, remember, correct),
+    *(import_, remember, correct, forget),
     *(push, why, search, open_),
     *(snapshot, snapshots, replay, archive),
     *(doctor, reactor, dead_letters),

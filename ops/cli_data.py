@@ -1,4 +1,4 @@
-"""`import`, `remember`, `correct`, `snapshot`: putting things in, and rebuilding what follows from them."""
+"""`import`, `remember`, `correct`, `forget`, `snapshot`: putting things in, and rebuilding what follows from them."""
 
 from __future__ import annotations
 
@@ -172,6 +172,20 @@ def correct(invocation: Invocation, request: str, item: str, said: str, session:
     """
     answer = invocation.client().correct(request, item, said=said, session=session)
     invocation.output.message(answer, _written("Corrected", answer))
+
+
+@click.command()
+@root_options
+@click.argument("item")
+@pass_invocation
+def forget(invocation: Invocation, item: str) -> None:
+    """Forget something for good.
+
+    ITEM is an id, an address or a name. It is hidden at once; a job removes its bytes from the log, the archive and the
+    snapshots, and writes a receipt. It cannot be undone. Backups keep what they hold until you remove them.
+    """
+    answer = invocation.client().forget(item)
+    invocation.output.message(answer, _written("Forgotten", answer))
 
 
 def _written(word: str, answer: WriteResponse) -> list[str]:

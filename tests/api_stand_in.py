@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from instant_recall.api.messages import (
     CorrectRequest,
+    ForgetRequest,
     OpenRequest,
     OpenResponse,
     Pointer,
@@ -85,6 +86,9 @@ class StandIn:
             self.hold.wait(10)
         self.written.append(request.event_id)
         return WriteResponse(event_id=request.event_id, position="1-0", item="note:x")
+
+    def forget(self, request: ForgetRequest) -> WriteResponse:
+        return WriteResponse(event_id=request.event_id, position="1-0", item=request.item)
 
     def correct(self, request: CorrectRequest) -> WriteResponse:
         self._fail()

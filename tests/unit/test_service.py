@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from instant_recall.api.messages import (
     CorrectRequest,
+    ForgetRequest,
     OpenRequest,
     PublishEvent,
     PublishRequest,
@@ -360,3 +361,14 @@ def test_a_pushed_block_that_comes_back_in_a_turn_or_a_note_is_not_kept(service:
 
     assert service.open(OpenRequest(address="session:s1#t1")).text == "owner: is lark done"
     assert service.open(OpenRequest(address="note:kept")).text == "and what I thought of it"
+
+
+def test_what_is_forgotten_by_its_name_is_gone_from_the_next_answer_and_stays_gone(service: Service) -> None:
+    remember(service, "lark", "Feeds paper", kind="skill")
+
+    assert service.forget(ForgetRequest(item="lark")).item == "skill:lark"
+    assert pushed(service, "is lark done") == []
+    remember(service, "lark", "Feeds paper again", kind="skill")
+    assert pushed(service, "is lark done") == []
+    with pytest.raises(NotFound):
+        service.forget(ForgetRequest(item="lark"))
