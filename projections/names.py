@@ -8,7 +8,6 @@ off by one letter when what was typed is no word of its own.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Final, NamedTuple
@@ -17,6 +16,8 @@ import Stemmer
 from rapidfuzz.distance import OSA
 
 from .items import Item
+from .name_evidence import Verdict
+from .sentence import Token, tokens
 
 NAMED_KINDS: Final = frozenset({"skill", "tool", "machine", "decision", "approach", "document"})
 """Kinds whose names an owner says. Headings of notes and ids of sessions are words like any other."""
@@ -29,9 +30,7 @@ LONGEST: Final = 6
 LONGEST_SLIP: Final = 60
 """Letters of the longest name that may be off by one: each letter is another form to keep, as long as the name."""
 
-_WORD = re.compile(r"[^\W_]+")
 _ABBREVIATIONS = re.compile(r"[bcdfghjklmnpqrtvwxz]{2,}s")
-_POSSESSIVE = re.compile(r"['\u2019]s\b")
 
 
 class Span(NamedTuple):
@@ -41,6 +40,12 @@ class Span(NamedTuple):
     last: int
     items: frozenset[str]
     exact: bool
+    why: str = ""
+    """Why it counts, for a name that is an ordinary word as well."""
+
+
+Judge = Callable[[Sequence[Token], int, int, str], Verdict]
+"""Whether the words from one place of a sentence to another (exclusive) are meant as the name of an item."""
 
 
 @cache
@@ -49,8 +54,7 @@ def _stemmer() -> Stemmer.Stemmer:
 
 
 def _words(text: str) -> list[str]:
-    plain = unicodedata.normalize("NFKC", text).casefold()
-    return _WORD.findall(_POSSESSIVE.sub("", plain))
+    return [token.word for token in tokens(text)]
 
 
 def _forms(words: list[str]) -> tuple[str, str]:
@@ -143,6 +147,7 @@ def named_in(
     tables: Sequence[NameIndex],
     allowed: Callable[[str], bool],
     is_word: Callable[[str], bool],
+    judge: Judge | None = None,
 ) -> list[Span]:
     """The spans of a request that name items, in order; the longest wins, an exact one before a slip.
 
@@ -153,22 +158,37 @@ def named_in(
         allowed: whether an item may be told of to this reader. Asked before anything wins over anything else, so that a
             hidden item never takes the place of a visible one.
         is_word: whether a lower-case word is an ordinary one; such a word is not taken for a slip of a name.
+        judge: whether a name is meant as one, and not as the ordinary word that it also is; without it every one is.
     """
-    words = _words(request)
+    sentence = tokens(request)
+    words = [token.word for token in sentence]
     spans: list[Span] = []
-    taken = bytearray(len(words))
+    taken, doubted = bytearray(len(words)), bytearray(len(words))
     for exact in (True, False):
         for length in range(min(LONGEST if exact else _WORDS_OF_A_SLIP, len(words)), 0, -1):
             for first in range(len(words) - length + 1):
-                if any(taken[first : first + length]):
+                # What was spelled right and not meant is no slip either: "a jackdaw" is one letter from "jackdaw".
+                if any(taken[first : first + length]) or (not exact and any(doubted[first : first + length])):
                     continue
                 chunk = words[first : first + length]
                 found = _exact(chunk, tables) if exact else _slips(chunk, tables, is_word)
-                items = frozenset(filter(allowed, found))
-                if items:
-                    spans.append(Span(first, first + length, items, exact))
+                items = list(filter(allowed, found))
+                span = _meant(sentence, Span(first, first + length, frozenset(items), exact), judge) if items else None
+                if items and span is None:
+                    doubted[first : first + length] = bytes([1]) * length
+                if span is not None:
+                    spans.append(span)
                     taken[first : first + length] = bytes([1]) * length
     return sorted(spans)
+
+
+def _meant(sentence: Sequence[Token], span: Span, judge: Judge | None) -> Span | None:
+    """The span with those of its items that are meant by their name; None when there is none."""
+    if judge is None:
+        return span
+    verdicts = {item: judge(sentence, span.first, span.last, item) for item in sorted(span.items)}
+    counting = {item: verdict.why for item, verdict in verdicts.items() if verdict.counts}
+    return span._replace(items=frozenset(counting), why=next(iter(counting.values()))) if counting else None
 
 
 def _exact(chunk: list[str], tables: Sequence[NameIndex]) -> set[str]:

@@ -1,0 +1,53 @@
+"""A request cut into words that still know how they were written and what stands between them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final, NamedTuple
+
+_WORD: Final = re.compile(r"([^\W_]+)(['\u2019][sS]\b)?")
+_BREAK: Final = re.compile(r"[.,;:!?()\n\u2026\u2013\u2014]|\s-\s")
+_QUOTES: Final = frozenset("\"'`\u00ab\u00bb\u2018\u2019\u201c\u201d\u201e\u300c\u300d")
+
+
+class Token(NamedTuple):
+    """One word of a text."""
+
+    word: str
+    """In lower case, without its 's."""
+    written: str
+    """As it was typed, without its 's."""
+    owns: bool
+    """Whether it stands in the possessive."""
+    gap: str
+    """What stands between it and the word before."""
+    behind: str
+    """What stands between it and the next word."""
+
+    @property
+    def begins(self) -> bool:
+        """Whether a new part of the sentence begins with it."""
+        return _BREAK.search(self.gap) is not None
+
+    @property
+    def opens_quote(self) -> bool:
+        """Whether it stands right behind a quotation mark."""
+        return self.gap[-1:] in _QUOTES
+
+    @property
+    def closes_quote(self) -> bool:
+        """Whether it stands right before one."""
+        return self.behind[:1] in _QUOTES
+
+
+def tokens(text: str) -> list[Token]:
+    """The words of a text, in order."""
+    text = unicodedata.normalize("NFKC", text)
+    found = list(_WORD.finditer(text))
+    edges = [0, *(edge for match in found for edge in match.span()), len(text)]
+    gaps = [text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
+    return [
+        Token(match[1].casefold().replace("\u0307", ""), match[1], match[2] is not None, before, behind)
+        for match, before, behind in zip(found, gaps, gaps[1:], strict=False)
+    ]
