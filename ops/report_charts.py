@@ -146,7 +146,13 @@ def curves(name: str, alt: str, panels: Sequence[tuple[str, str]], lines: Sequen
             ax.tick_params(labelbottom=True, labelleft=True)
         figure.supxlabel(axis, fontsize=9.5, color=_STAND_INS["muted"])
         handles, labels = axes.flat[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper left", ncols=min(len(labels), 8), handlelength=2.2)
+        across = min(len(labels), 8)
+        # A legend is filled down its columns; it is read along its lines.
+        order = [place for column in range(across) for place in range(column, len(labels), across)]
+        figure.legend(
+            [handles[place] for place in order], [labels[place] for place in order],
+            loc="outside upper left", ncols=across, handlelength=2.2,
+        )  # fmt: skip
 
     return _drawn(name, alt, (WIDTH, 0.6 + 2.9 * math.ceil(len(panels) / 2)), draw)
 

@@ -6,8 +6,9 @@ from typing import Final
 
 from .report_cells import mark, p_value, points, rows_of
 from .report_page import Html, Section, facts, folded, heading, join, marked, paragraph, table
-from .setups import BASELINE
-from .statistics import ALPHA
+from .setups import BASELINE, SETUPS
+from .statistics import ALPHA, discordance, holm, mcnemar
+from .suite_figures import compare
 from .suite_result import Comparison, ProbeTally, SuiteResult
 
 MEASURES: Final = {"hit5": "a right pointer among the five", "silence": "nothing pushed where nothing fits"}
@@ -101,6 +102,43 @@ def settings(result: SuiteResult) -> Section:
     return Section("Settings", join([facts(pairs), repeat]))
 
 
+def other_makes(result: SuiteResult) -> list[Html]:
+    """The setup that pushes its best five, as they do, against each of the other makes, by the same test."""
+    without_bar = [name for name in result.setups if not (name in SETUPS and SETUPS[name].bar)]
+    if not without_bar:
+        return []
+    ours = without_bar[-1]
+    pairs = {
+        make: discordance(*compare(result.cases, result.setups[ours], rows, "hit5"))
+        for make, rows in result.baselines.items()
+    }
+    corrected = holm({make: mcnemar(found) for make, found in pairs.items()})
+    expecting = sum(bool(case.expect) for case in result.cases)
+    rows = []
+    for make, (gained, lost) in pairs.items():
+        gain = (gained - lost) / expecting if expecting else 0.0
+        rows.append(
+            (make, str(gained), str(lost), points(gain), p_value(corrected[make]), _verdict(gain, corrected[make]))
+        )
+    heads = ("make", f"only {ours} finds", "only the make finds", "points", "p corrected", f"verdict on {ours}")
+    return [
+        heading("Other makes"),
+        paragraph(
+            "They know at each moment what the full product knows, use keys included, see only what the reader may "
+            f"see, and push their best five whatever the score. So they are compared with {ours}, which does that, too."
+        ),
+        table(
+            f"{expecting} cases with a right answer: a right pointer among the five", heads, rows, numbers=[1, 2, 3, 4]
+        ),
+    ]
+
+
+def _verdict(gain: float, p: float) -> Html | str:
+    if p < ALPHA and gain:
+        return marked("better", "good") if gain > 0 else marked("worse", "bad")
+    return "may be chance" if gain else "no difference"
+
+
 def _failures(tally: ProbeTally) -> Html:
     count = len(tally.failures)
     return marked(count, "bad" if count else "good")
@@ -126,10 +164,7 @@ def _power(result: SuiteResult) -> list[Html]:
 
 def _test(test: Comparison) -> tuple[object, ...]:
     gain = (test.gained - test.lost) / test.pairs if test.pairs else 0.0
-    verdict: Html | str = "may be chance" if test.gained or test.lost else "no difference"
-    if test.p_holm < ALPHA and gain:
-        verdict = marked("better", "good") if gain > 0 else marked("worse", "bad")
     return (
         *(test.setup, test.against, str(test.pairs), str(test.gained), str(test.lost), points(gain)),
-        *(p_value(test.p), p_value(test.p_holm), verdict),
+        *(p_value(test.p), p_value(test.p_holm), _verdict(gain, test.p_holm)),
     )

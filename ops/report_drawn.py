@@ -57,13 +57,13 @@ def silence(result: SuiteResult) -> str:
     lines = [
         Line(
             name,
-            [_xy(curve, get) for _, _, get in panels],
+            [_xy(points, get) for _, _, get in panels],
             colour(name, result),
             dashes=_dashes(name, result),
             hollow=_hollow(name),
         )
         for name, curve in result.curves.items()
-        if curve.points
+        if (points := _drawn(name, curve, result))
     ]
     alt = (
         "Curves of false pushes and of precision over recall for "
@@ -158,9 +158,14 @@ def _points(result: SuiteResult) -> Sequence[Point]:
     return [point for curve in result.curves.values() for point in curve.points]
 
 
-def _xy(curve: Curve, get: Callable[[Point], float | None]) -> list[tuple[float, float]]:
+def _drawn(name: str, curve: Curve, result: SuiteResult) -> Sequence[Point]:
+    """The bars of a curve suit probabilities. Other makes have scores of other scales: their own are taken for bars."""
+    return list(curve.at_recall.values()) if name in result.baselines else curve.points
+
+
+def _xy(points: Sequence[Point], get: Callable[[Point], float | None]) -> list[tuple[float, float]]:
     """Where nothing is pushed any more there is no precision, and so no point."""
-    return [(point.recall, y) for point in curve.points if (y := get(point)) is not None]
+    return [(point.recall, y) for point in points if (y := get(point)) is not None]
 
 
 def _alt(what: str, result: SuiteResult, get: Callable[[Figures], Rate]) -> str:

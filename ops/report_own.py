@@ -56,9 +56,9 @@ def _counted(counts: dict[str, Any]) -> Section:
             chart,
             "each dot is the share of corrected requests for which the item that was meant is there, its line the 95 % "
             "interval. Every request here once missed, so the second line shows what was learnt since, and the fourth "
-            "has to be at 100.",
+            "should be at 100.",
         ),
-        table("The same as numbers", ("", "count", "of", "95 % interval, %"), rows, numbers=[1, 2, 3]),
+        table("The same as numbers", ("what", "count", "of", "95 % interval, %"), rows, numbers=[1, 2, 3]),
     ]
     return Section("How many are found", join(parts))
 

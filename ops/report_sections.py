@@ -9,7 +9,7 @@ from typing import Any, Final
 from . import report_drawn as drawn
 from .report_cells import by_item, mean, percent, rate, rows_of
 from .report_charts import LIMIT_MS
-from .report_details import cases, probes, settings, tests
+from .report_details import cases, other_makes, probes, settings, tests
 from .report_page import Html, Section, bullets, figure, folded, join, marked, paragraph, table, text
 from .report_words import LOOK, TOLD, judgements
 from .setups import BASELINE
@@ -110,10 +110,7 @@ def _setups(result: SuiteResult) -> Section:
         ),
     ]
     if result.baselines:
-        told = ", ".join(f"{name} {every[name].hit5.count}" for name in result.baselines if name in every)
-        ours = ", ".join(f"{name} {every[name].hit5.count}" for name in result.setups if name in every)
-        of = next(iter(every.values())).hit5.of
-        parts.append(paragraph(f"Other makes on the same cases, right among the five of {of}: {told}. Here: {ours}."))
+        parts += other_makes(result)
     return Section("The setups", join(parts))
 
 
