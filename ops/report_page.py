@@ -9,20 +9,21 @@ from typing import Final, NamedTuple
 
 from .output import one_line
 
-_LIGHT: Final = """
---paper:#fff; --ink:#1d2126; --muted:#58616c; --grid:#dde1e6; --shade:#f4f6f8; --link:#1c5fa8;
+LIGHT: Final = """
+--paper:#ffffff; --ink:#1d2126; --muted:#58616c; --grid:#dde1e6; --shade:#f4f6f8; --link:#1c5fa8;
 --plain:#7b8591; --base:#b9540a; --full:#0e7a6d; --make:#7c5ba6;
---step1:#86b6df; --step2:#4f94cd; --step3:#2470b3; --step4:#0c4580;
---gate1:#66707c; --gate2:#8a68b5; --gate3:#a8700f; --gate4:#2470b3; --gate5:#0e7a6d; --gate6:#b34060;
+--step1:#5796cc; --step2:#3f85c2; --step3:#2470b3; --step4:#0c4580;
+--gate1:#66707c; --gate2:#7c5ba6; --gate3:#96630a; --gate4:#2470b3; --gate5:#0e7a6d; --gate6:#b34060;
 --good:#0e6f3c; --bad:#a82a20; --doubt:#7d5a00;
 """
-_DARK: Final = """
+DARK: Final = """
 --paper:#15181c; --ink:#e7eaee; --muted:#a2acb8; --grid:#343b44; --shade:#1e2329; --link:#7db8f2;
 --plain:#8d97a4; --base:#f2a266; --full:#45c4b4; --make:#bda2ec;
 --step1:#3c6c98; --step2:#4a8fca; --step3:#70b2ee; --step4:#b4daff;
 --gate1:#97a2af; --gate2:#bda2ec; --gate3:#e3ab4c; --gate4:#70b2ee; --gate5:#45c4b4; --gate6:#ef8da6;
 --good:#5fd08d; --bad:#ff8f85; --doubt:#e5bd5b;
 """
+"""The colours on a light and on a dark page, as variables of its style sheet."""
 _LETTERS: Final = 'system-ui,-apple-system,"Segoe UI",Roboto,"Liberation Sans",sans-serif'
 _RULES: Final = """
 * { box-sizing:border-box }
@@ -61,9 +62,9 @@ code { font-size:.92em; background:var(--shade); padding:.05em .3em; border-radi
 @media (max-width:40rem) { nav ol { columns:1 } main { padding:1.2rem 1rem } }
 """
 _STYLE: Final = (
-    f":root {{ color-scheme:light dark; --letters:{_LETTERS}; {_LIGHT} }}"
-    f"@media (prefers-color-scheme:dark) {{ :root {{ {_DARK} }} }}"
-    f"@media print {{ :root {{ color-scheme:light; {_LIGHT} }} }}{_RULES}"
+    f":root {{ color-scheme:light dark; --letters:{_LETTERS}; {LIGHT} }}"
+    f"@media (prefers-color-scheme:dark) {{ :root {{ {DARK} }} }}"
+    f"@media print {{ :root {{ color-scheme:light; {LIGHT} }} }}{_RULES}"
 )
 
 
