@@ -109,7 +109,7 @@ class Service:
             overlay = view.overlay
             position, generation = overlay.position, overlay.base.generation
             push = compose(
-                Searcher(overlay, self._encoders, overlay.state.reader(request.reader), view.now),
+                Searcher(overlay, self._encoders, overlay.state.reader(request.reader), view.now, request.recent),
                 request.request,
                 shown=overlay.state.shown.get(request.session, {}) | waiting | dict.fromkeys(request.already_shown, ""),
                 bar=bar,

@@ -70,6 +70,11 @@ IRREGULAR: Final = _set(
     "sent set shook shut slept spoke spat stood stuck stole sold told took thought threw understood went woke won wrote"
 )
 """Past forms that do not end in -ed."""
+STATES: Final = _set(
+    "alive asleep available awake broken busy correct dead done empty fast fine free frozen full gone hot idle late "
+    "loud offline online quiet ready running safe slow stuck sure warm wrong"
+)
+"""What may be said of a thing without another word."""
 MEASURES: Final = _set("kind sort type kilo bag cup glass bowl box piece bit lot slice bottle pair pound bunch handful")
 """In front of "of": what comes is a stuff or one of many."""
 THINGS: Final = _set("skill tool machine thing helper script app program agent command service server plugin")

@@ -24,16 +24,19 @@ _ADJECTIVES: Final = 2
 class Mention:
     """Words `first` to `last` (exclusive) of a sentence that spell a name of an item, and what stands around them."""
 
-    def __init__(self, sentence: Sequence[Token], first: int, last: int, item: Item) -> None:
+    def __init__(
+        self, sentence: Sequence[Token], first: int, last: int, item: Item, spelled: frozenset[int] = frozenset()
+    ) -> None:
         self.sentence, self.first, self.last, self.item = sentence, first, last, item
+        self._spelled = spelled
         self.words = [token.word for token in sentence[first:last]]
         self.typed = "".join(self.words)
         self.names = {"".join(t.word for t in tokens(name)) for name in (item.name, *item.aliases)}
 
     def around(self, most: int) -> list[str]:
-        """The words before and behind it, at most so many on each side."""
-        before = self.sentence[max(self.first - most, 0) : self.first]
-        return [token.word for token in (*before, *self.sentence[self.last : self.last + most])]
+        """The words before and behind it that spell no name, from at most so many on each side."""
+        near = (*range(max(self.first - most, 0), self.first), *range(self.last, self.last + most))
+        return [self.sentence[at].word for at in near if at < len(self.sentence) and at not in self._spelled]
 
     @cached_property
     def meant(self) -> str:
@@ -217,7 +220,7 @@ class Mention:
         """Whether a word is neither one that holds the sentence together nor a verb with its ending."""
         word = self._word(at)
         progressive = word.endswith("ing") and not self.begins
-        other = word in g.FUNCTION or word.isdigit() or progressive or self._finite(at)
+        other = word in g.FUNCTION | g.STATES or word.isdigit() or progressive or self._finite(at)
         return bool(word) and not other
 
     def _finite(self, at: int) -> bool:

@@ -38,6 +38,8 @@ point; the same the other way round takes points away."""
 _MOST_STEPS: Final = 2
 """Meaning alone must not outweigh a sentence whose form leaves no doubt."""
 
+_LITERAL: Final = 0.45
+"""Cosine of a name's word with the item from which the name says what the thing is."""
 _AROUND: Final = 24
 """Words before and behind a mention that say what its sentence is about; a paste may go on for long."""
 _COMPARED: Final = 12
@@ -51,6 +53,9 @@ class Verdict(NamedTuple):
 
     counts: bool
     why: str
+    unlike: float = 0.0
+    """How little the ordinary word has to do with the item, 0 to 1: a "budget" is much like a budget, a machine called
+    "toad" little like a toad."""
 
 
 class Cue(NamedTuple):
@@ -108,13 +113,27 @@ class Judge:
         self._recent = [tokens(line) for line in recent]
         self._compared = 0
         self._sure: dict[str, Verdict] = {}
+        self.doubted: dict[str, Verdict] = {}
+        """Items whose name was said and not meant, with the last verdict on it."""
 
-    def __call__(self, sentence: Sequence[Token], first: int, last: int, item: str) -> Verdict:
-        """Weigh one mention. What was once meant by its name in a request is meant by it again."""
+    def __call__(
+        self, sentence: Sequence[Token], first: int, last: int, item: str, names: frozenset[int] = frozenset()
+    ) -> Verdict:
+        """Weigh one mention. What was once meant by its name in a request is meant by it again.
+
+        Args:
+            sentence: the request.
+            first: place of the first word that spells the name.
+            last: place behind the last.
+            item: whose name it is.
+            names: places of all words that spell a name: what they say of each other is no evidence.
+        """
         if item not in self._sure:
-            verdict = self._weigh(Mention(sentence, first, last, self._item(item)))
+            verdict = self._weigh(Mention(sentence, first, last, self._item(item), names))
             if not verdict.counts:
+                self.doubted[item] = verdict
                 return verdict
+            self.doubted.pop(item, None)
             self._sure[item] = verdict
         return self._sure[item]
 
@@ -124,31 +143,40 @@ class Judge:
         if mention.foreign:
             return Verdict(True, "the sentence is not in English")
         weighed = [(cue.points, cue.why) for cue in CUES if cue.fits(mention)]
-        weighed += self._about(mention)
+        about, unlike = self._about(mention)
+        weighed += about
         if self._said_before(mention):
             weighed.append((2, "it was named just before"))
         counts = sum(points for points, _ in weighed) >= ENOUGH
         reasons = [why for points, why in sorted(weighed, reverse=counts) if (points > 0) == counts]
-        return Verdict(counts, "; ".join(reasons))
+        return Verdict(counts, "; ".join(reasons), unlike)
 
-    def _about(self, mention: Mention) -> list[tuple[int, str]]:
-        """What the rest of the sentence says: words that it shares with the item, and whose meaning it is closer to."""
-        item = mention.item
-        rest = mention.around(_AROUND)
-        said = " ".join([*item.aliases, item.purpose, item.description, *self._phrases(item)])
-        told = [word for word in rest if word not in g.FUNCTION and not english.is_frequent(word)]
-        asked, own = map(set, tokenize([" ".join(told), said]))
-        shared = len(asked & own)
-        found = [(min(shared + 1, 3), "the sentence shares words with it")] if shared else []
+    def _about(self, mention: Mention) -> tuple[list[tuple[int, str]], float]:
+        """What meaning adds to the points, and how little the ordinary word has to do with the item."""
+        rest, said, found = mention.around(_AROUND), self._says(mention), list[tuple[int, str]]()
+        told = " ".join(word for word in rest if word not in g.FUNCTION and not english.is_frequent(word))
+        asked, own = map(set, tokenize([told, said]))
+        if shared := len(asked & own):
+            found.append((min(shared + 1, 3), "the sentence shares words with it"))
         self._compared += 1
-        if self._compared > _COMPARED or not rest:
-            return found
-        by_word, by_item, request = self._encode([mention.typed, said, " ".join(rest)])
+        if self._compared > _COMPARED:
+            return found, 0.0
+        by_word, by_item, request = self._encode([" ".join(mention.words), said, " ".join(rest)])
         steps = int(float(np.dot(by_item - by_word, request)) / _STEP)
         if steps:
             why = "the sentence is about what it is for" if steps > 0 else "the sentence is about the ordinary word"
             found.append((max(-_MOST_STEPS, min(_MOST_STEPS, steps)), why))
-        return found
+        alike = max(0.0, float(np.dot(by_word, by_item))) / _LITERAL
+        if alike >= 1:
+            found.append((2, "the name says what it is"))
+        return found, max(0.0, 1 - alike)
+
+    def _says(self, mention: Mention) -> str:
+        """What the item says of itself, without its name: many a text begins with what it is about."""
+        item = mention.item
+        said = " ".join([*item.aliases, item.purpose, item.description, *self._phrases(item)])
+        own = {mention.meant, *mention.words}
+        return " ".join(token.word for token in tokens(said) if token.word not in own)
 
     def _said_before(self, mention: Mention) -> bool:
         """Whether one of the lines before names it in a way that leaves no doubt."""

@@ -44,8 +44,9 @@ class Span(NamedTuple):
     """Why it counts, for a name that is an ordinary word as well."""
 
 
-Judge = Callable[[Sequence[Token], int, int, str], Verdict]
-"""Whether the words from one place of a sentence to another (exclusive) are meant as the name of an item."""
+Judge = Callable[[Sequence[Token], int, int, str, frozenset[int]], Verdict]
+"""Whether the words from one place of a sentence to another (exclusive) are meant as the name of an item. The last
+argument has the places of all words that spell a name: what they say of each other is no evidence."""
 
 
 @cache
@@ -163,6 +164,7 @@ def named_in(
     sentence = tokens(request)
     words = [token.word for token in sentence]
     spans: list[Span] = []
+    names: frozenset[int] | None = None
     taken, doubted = bytearray(len(words)), bytearray(len(words))
     for exact in (True, False):
         for length in range(min(LONGEST if exact else _WORDS_OF_A_SLIP, len(words)), 0, -1):
@@ -172,23 +174,29 @@ def named_in(
                     continue
                 chunk = words[first : first + length]
                 found = _exact(chunk, tables) if exact else _slips(chunk, tables, is_word)
-                items = list(filter(allowed, found))
-                span = _meant(sentence, Span(first, first + length, frozenset(items), exact), judge) if items else None
-                if items and span is None:
-                    doubted[first : first + length] = bytes([1]) * length
-                if span is not None:
+                items = frozenset(filter(allowed, found))
+                if not items:
+                    continue
+                span = Span(first, first + length, items, exact)
+                if judge is not None:
+                    names = _spelled(words, tables, allowed) if names is None else names
+                    span = _meant(sentence, span, judge, names)
+                if span.items:
                     spans.append(span)
-                    taken[first : first + length] = bytes([1]) * length
+                (taken if span.items else doubted)[first : first + length] = bytes([1]) * length
     return sorted(spans)
 
 
-def _meant(sentence: Sequence[Token], span: Span, judge: Judge | None) -> Span | None:
-    """The span with those of its items that are meant by their name; None when there is none."""
-    if judge is None:
-        return span
-    verdicts = {item: judge(sentence, span.first, span.last, item) for item in sorted(span.items)}
+def _spelled(words: list[str], tables: Sequence[NameIndex], allowed: Callable[[str], bool]) -> frozenset[int]:
+    """Places of the words that are names by themselves."""
+    return frozenset(at for at, word in enumerate(words) if any(map(allowed, _exact([word], tables))))
+
+
+def _meant(sentence: Sequence[Token], span: Span, judge: Judge, names: frozenset[int]) -> Span:
+    """The span with those of its items that are meant by their name."""
+    verdicts = {item: judge(sentence, span.first, span.last, item, names) for item in sorted(span.items)}
     counting = {item: verdict.why for item, verdict in verdicts.items() if verdict.counts}
-    return span._replace(items=frozenset(counting), why=next(iter(counting.values()))) if counting else None
+    return span._replace(items=frozenset(counting), why=next(iter(counting.values()), ""))
 
 
 def _exact(chunk: list[str], tables: Sequence[NameIndex]) -> set[str]:

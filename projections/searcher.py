@@ -18,7 +18,9 @@ from ..events.types import Millis
 from .asset_index import RequestVectors, top
 from .eligibility import BoolArray, Reader, Rule, refusals, rule_of
 from .encoders import Encoders
+from .english import is_common
 from .items import Item, UseKey
+from .name_evidence import Judge, Verdict
 from .names import named_in
 from .overlay import Overlay
 from .rows import NOT_FOR, TEXT, TOPIC, USE
@@ -59,14 +61,26 @@ class Evidence(msgspec.Struct, gc=False):
     request_weight: float = 0.0
     """What the request's words weigh together: a share of a long request is more than the same share of a short one."""
 
+    def doubt(self, unlike: float) -> None:
+        """Take off what the item's name brought: the word was not meant as its name.
+
+        Args:
+            unlike: how little that word has to do with the item, 0 to 1. A machine called "toad" has nothing from a
+                toad; a document called "budget" is what a budget is about.
+        """
+        self.topic_words *= 1 - unlike
+        self.topic_meaning *= 1 - unlike
 
 class Searcher:
     """Answers for one reader at one moment. Make one per request; it must not outlive it."""
 
-    def __init__(self, overlay: Overlay, encoders: Encoders, reader: Reader, now: Millis) -> None:
+    def __init__(
+        self, overlay: Overlay, encoders: Encoders, reader: Reader, now: Millis, recent: Sequence[str] = ()
+    ) -> None:
         self._overlay = overlay
         self._encoders = encoders
         self._reader = reader
+        self._recent = recent
         self._now = now
         self._refused = refusals(overlay.policies, reader, now)
         self._visible: BoolArray = self._refused == 0
@@ -113,10 +127,26 @@ class Searcher:
 
     def named(self, request: str) -> dict[str, int]:
         """Ids of the items that a request names, with their place in the order of naming."""
+        return self._hear(request)[0]
+
+    def _hear(self, request: str) -> tuple[dict[str, int], dict[str, Verdict]]:
+        """What the request names, by place, and what it seems to name with a word that is meant otherwise."""
+        judge = Judge(self._known, self._phrases, self._encoders.bulk.encode, self._recent)
         tables = (self._overlay.names, self._overlay.base.names)
-        spans = named_in(heard(request), tables, self.sees, self._encoders.is_word)
+        spans = named_in(heard(request), tables, self.sees, self._is_word, judge)
         ids = [item for span in spans for item in sorted(span.items)]
-        return {item: place for place, item in enumerate(dict.fromkeys(ids))}
+        return {item: place for place, item in enumerate(dict.fromkeys(ids))}, judge.doubted
+
+    def _known(self, item: str) -> Item:
+        found = self._overlay.state.get(item)
+        assert found is not None, "a name without an item"  # noqa: S101 - names are filed together with their items
+        return found
+
+    def _phrases(self, item: Item) -> Iterable[str]:
+        return (key.phrase for key in self.visible_keys(item) if not key.negative)
+
+    def _is_word(self, word: str) -> bool:
+        return is_common(word) or self._encoders.is_word(word)
 
     def find(self, request: str, *, names: bool = True, also: Iterable[str] = ()) -> list[Evidence]:
         """Evidence for every item that some route brings in, in no particular order.
@@ -127,7 +157,7 @@ class Searcher:
         """
         request = heard(request)
         looked, weight = self._looks(request)
-        named = self.named(request) if names else {}
+        named, doubted = self._hear(request) if names else ({}, {})
         asked = (*named, *filter(self.sees, also))
         ordinals = dict.fromkeys(o for item in asked if (o := self._overlay.ordinal(item)) is not None)
         for kind in (USE, TOPIC, TEXT):
@@ -135,7 +165,11 @@ class Searcher:
                 ordinals |= dict.fromkeys(_best_items(route))
         for look, rows in zip(looked, zip(*map(self._overlay.rows, ordinals), strict=True), strict=False):
             look.compare_all(rows)
-        return [self._weigh(ordinal, looked, named, weight) for ordinal in ordinals]
+        found = [self._weigh(ordinal, looked, named, weight) for ordinal in ordinals]
+        for evidence in found:
+            if (verdict := doubted.get(evidence.item.id)) is not None:
+                evidence.doubt(verdict.unlike)
+        return found
 
     def best_rows(self, request: str) -> dict[Route, Scores]:
         """For each route the score of every item's best visible row, by ordinal; 0 where nothing matches.
