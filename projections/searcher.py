@@ -71,6 +71,7 @@ class Evidence(msgspec.Struct, gc=False):
         self.topic_words *= 1 - unlike
         self.topic_meaning *= 1 - unlike
 
+
 class Searcher:
     """Answers for one reader at one moment. Make one per request; it must not outlive it."""
 
