@@ -186,7 +186,10 @@ def _by_category(makes: Mapping[str, Any]) -> Iterator[str]:
     rows = [("category", "make", *(name.replace("_", " ") for name in columns))]
     for category in next(iter(makes.values()))["categories"]:
         for make, found in makes.items():
-            rows.append((category, make, *(figure(found["categories"][category][name]) for name in columns)))
+            of_category = found["categories"][category]
+            # A make without a bar is never silent: where nothing is expected there is nothing to tell of it.
+            if of_category["expecting"] or of_category["false_push_rate"] is not None:
+                rows.append((category, make, *(figure(of_category[name]) for name in columns)))
     return iter(table(rows))
 
 

@@ -106,7 +106,11 @@ def read_rows(folder: Path) -> tuple[tuple[Thing, ...], tuple[Query, ...]]:
     if not names:
         problems.append(f"{folder}: there is no corpus.jsonl. Name a folder that holds one, and queries.jsonl.")
     corpora = [read_table(folder, name, Thing, problems) for name in names]
-    queries = read_table(folder, "queries.jsonl", Query, problems)
+    queries = Table("queries.jsonl")
+    if (folder / queries.file).exists():
+        queries = read_table(folder, queries.file, Query, problems)
+    else:
+        problems.append(f"{queries.file}:0: the file is missing: nothing is asked.")
     if not problems:
         problems += _check(corpora, queries)
     if problems:
