@@ -55,7 +55,8 @@ class Pointer(Message, frozen=True, kw_only=True):
     score: float
     """The calibrated probability that the pointer helps, 0 to 1; 1 for an item that the request names."""
     route: str
-    """How it was found first of all: `name`, `use`, or `topic`."""
+    """How it was found first of all: `name`, `use`, `topic`, `link` (used together with what the request names) or
+    `last_time` (what a request that points back means)."""
 
 
 class PushResponse(Message, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from ..events.types import ItemOpened, Millis, SearchServed
 from ..projections.eligibility import OWNER_NAME, eligible
 from ..projections.encoders import Encoders
 from ..projections.items import Item
+from ..projections.overlay import Overlay
 from ..projections.push import compose
 from ..projections.ranker import rank
 from ..projections.searcher import Evidence, Searcher
@@ -89,7 +90,13 @@ class Service:
         self._pushes = 0
 
     def push(
-        self, request: PushRequest, *, now: Millis | None = None, bar: float | None = None, names: bool = True
+        self,
+        request: PushRequest,
+        *,
+        now: Millis | None = None,
+        bar: float | None = None,
+        names: bool = True,
+        links: bool = True,
     ) -> PushResponse:
         """At most five pointers for what the owner has just typed, or none.
 
@@ -98,6 +105,7 @@ class Service:
             now: the moment to answer for; the present when it is None. The request's `as_of` wins over it.
             bar: least probability of a pointer, 0 to 1; the trained one when it is None. 0 shows the ranking.
             names: see Searcher.find.
+            links: see Searcher.find.
 
         Raises:
             RecallError: the past that is asked about cannot be told; see History. So do `search`, `open` and `status`.
@@ -109,11 +117,12 @@ class Service:
             overlay = view.overlay
             position, generation = overlay.position, overlay.base.generation
             push = compose(
-                Searcher(overlay, self._encoders, overlay.state.reader(request.reader), view.now, request.recent),
+                self._searcher(overlay, request, view.now),
                 request.request,
                 shown=overlay.state.shown.get(request.session, {}) | waiting | dict.fromkeys(request.already_shown, ""),
                 bar=bar,
                 names=names,
+                links=links,
             )
         self._pushes += 1
         self._record(draft(answers.access(request, push), occurred_at=view.asked_at))
@@ -133,8 +142,11 @@ class Service:
         """Everything that the push would choose from, not ranked: what the ranker is trained on."""
         at = self._clock() if now is None else now
         with self._follower.at_tail(READ_BUDGET_S) as (overlay, _):
-            searcher = Searcher(overlay, self._encoders, overlay.state.reader(request.reader), at)
-            return searcher.find(request.request)
+            return self._searcher(overlay, request, at).find(request.request)
+
+    def _searcher(self, overlay: Overlay, request: PushRequest, now: Millis) -> Searcher:
+        reader = overlay.state.reader(request.reader)
+        return Searcher(overlay, self._encoders, reader, now, request.recent, request.project)
 
     def search(self, request: SearchRequest, *, now: Millis | None = None) -> SearchResponse:
         """Everything that may fit, best first, without the push's bar and caps."""
@@ -194,11 +206,17 @@ class Service:
         )
 
     def why(
-        self, request: WhyRequest, *, now: Millis | None = None, bar: float | None = None, names: bool = True
+        self,
+        request: WhyRequest,
+        *,
+        now: Millis | None = None,
+        bar: float | None = None,
+        names: bool = True,
+        links: bool = True,
     ) -> WhyResponse:
         """The first gate that an item fails for a request. Leaves no access in the log. Slow: every row is compared.
 
-        `now`, `bar` and `names` are those of `push`.
+        `now`, `bar`, `names` and `links` are those of `push`.
 
         Raises:
             Refused: another reader than the owner asks about somebody else's push.
@@ -222,6 +240,7 @@ class Service:
                 shown=overlay.state.shown.get(request.session, {}) | waiting,
                 bar=bar,
                 names=names,
+                links=links,
                 asked=not view.as_of or whose != OWNER_NAME or was_asked(self._log, request.request, view.now),
             )
             return answers.verdict(verdict, view)

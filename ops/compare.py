@@ -9,6 +9,7 @@ import msgspec
 
 from ..projections.items import Item
 from ..projections.state import State
+from ..projections.uses import Use
 
 _FIELDS = Item.__struct_fields__
 
@@ -17,7 +18,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """One field in which two states differ. The values are told only when asked for: they may be the owner's text."""
 
     item: str
-    """The item's id; `reader:NAME` or `shown:SESSION` for what belongs to no item."""
+    """The item's id; `reader:NAME`, `shown:SESSION` or `used:SESSION` for what belongs to no item."""
     field: str
     """Empty: one of the two does not have it at all."""
     replayed: str | None = None
@@ -44,6 +45,7 @@ def differences(replayed: State, live: State, *, verbose: bool = False) -> Itera
                     yield _difference(item, field, *pair, verbose=verbose)
     yield from _entries("reader", "scopes", replayed.readers, live.readers, verbose=verbose)
     yield from _entries("shown", "items", replayed.shown, live.shown, verbose=verbose)
+    yield from _entries("used", "items", _uses(replayed), _uses(live), verbose=verbose)
     if list(replayed.shown) != list(live.shown) and replayed.shown == live.shown:
         # The longest untouched session is dropped first, so the order is part of the state.
         yield Difference(item="shown", field="order")
@@ -51,6 +53,11 @@ def differences(replayed: State, live: State, *, verbose: bool = False) -> Itera
 
 def _by_id(state: State) -> dict[str, Item]:
     return {item.id: item for item in state.all()}
+
+
+def _uses(state: State) -> dict[str, tuple[Use, ...]]:
+    """Sessions in which something was used; one whose uses were forgotten is as one that had none."""
+    return {session: uses for session, uses in state.uses.all() if uses}
 
 
 def _presence(item: Item | None) -> str:

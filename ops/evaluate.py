@@ -92,7 +92,7 @@ def ask(
     answers: list[Answer] = []
     try:
         for case in sorted(world.cases, key=lambda case: case.at):
-            answers.append(_ask_one(playback, case, bar if setup.bar else 0.0, setup.names))
+            answers.append(_ask_one(playback, case, bar if setup.bar else 0.0, setup))
             if on_case is not None:
                 on_case(len(answers), len(world.cases))
     finally:
@@ -124,14 +124,14 @@ def judge(answers: Sequence[Answer]) -> dict[str, Any]:
     }
 
 
-def _ask_one(playback: Playback, case: Case, bar: float | None, names: bool) -> Answer:
+def _ask_one(playback: Playback, case: Case, bar: float | None, setup: Setup) -> Answer:
     at = millis(case.at)
     playback.feed_until(at)
     request = request_of(case)
     # The events are taken in before the clock starts: between two cases of a world lie days, not milliseconds.
     playback.service.status()
     started = time.perf_counter()
-    response = playback.service.push(request, now=at, bar=bar, names=names)
+    response = playback.service.push(request, now=at, bar=bar, names=setup.names, links=setup.links)
     took = (time.perf_counter() - started) * 1_000
     lines = [pointer.line for pointer in response.pointers]
     return Answer(

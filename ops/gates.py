@@ -78,7 +78,7 @@ def gates(
     found: list[Miss] = []
     try:
         for case in sorted(missed, key=lambda case: case.at):
-            found.append(_miss(playback, case, bar if setup.bar else 0.0, names=setup.names))
+            found.append(_miss(playback, case, bar if setup.bar else 0.0, setup))
             if on_case is not None:
                 on_case(len(found), len(missed))
     finally:
@@ -105,7 +105,7 @@ def lines(found: GateTable, *, verbose: bool = False) -> list[str]:
     return told
 
 
-def _miss(playback: Playback, case: Case, bar: float | None, *, names: bool) -> Miss:
+def _miss(playback: Playback, case: Case, bar: float | None, setup: Setup) -> Miss:
     """The verdict on what came nearest of all that would have been right."""
     at = millis(case.at)
     playback.feed_until(at)
@@ -114,7 +114,8 @@ def _miss(playback: Playback, case: Case, bar: float | None, *, names: bool) -> 
             WhyRequest(request=case.request, item=playback.product_id(item), for_reader=case.reader),
             now=at,
             bar=bar,
-            names=names,
+            names=setup.names,
+            links=setup.links,
         )
         for item in case.expect
     }

@@ -49,7 +49,7 @@ class Setup:
     learning: bool = True
     """Use keys from corrections, and from sessions in which a thing helped, are fed."""
     links: bool = True
-    """What was opened together is fed. (The last-time route will be switched by this, too.)"""
+    """What was opened together is fed, links and "last time" are looked at."""
     bar: bool = True
     """The product's own bar; without it the best five are pushed, whatever their score."""
     overlay: bool = True

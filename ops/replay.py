@@ -70,8 +70,9 @@ def fold(
 
 
 def digest(state: State) -> str:
-    """A hash over every item, every reader and what was shown in which session; the order of items does not count."""
-    hashed = hashlib.sha256(msgspec.msgpack.encode((sorted(state.readers.items()), state.shown)))
+    """A hash over every item, every reader and what was shown and used in which session; items are in any order."""
+    uses = sorted(found for found in state.uses.all() if found[1])
+    hashed = hashlib.sha256(msgspec.msgpack.encode((sorted(state.readers.items()), state.shown, uses)))
     for item in sorted(state.all(), key=lambda item: item.id):
         hashed.update(msgspec.msgpack.encode(item))
     return hashed.hexdigest()[:16]

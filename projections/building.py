@@ -55,7 +55,8 @@ def write(state: State, base: Base, encoders: Encoders, folder: Path) -> dict[st
     items = list(state.all())
     rows_per_item = [rows_of(item) for item in items]
     rows = [row for found in rows_per_item for row in found]
-    _write_items(folder / "items.bin", items)
+    _write_frames(folder / "items.bin", items)
+    _write_frames(folder / "uses.bin", [found for found in state.uses.all() if found[1]])
     rest = Rest(state.position, state.readers, state.shown)
     (folder / "state.msgpack").write_bytes(msgspec.msgpack.encode(rest))
     _write_rows(folder / "rows", rows, [len(found) for found in rows_per_item])
@@ -89,10 +90,10 @@ def _vectors(
     return matrix
 
 
-def _write_items(path: Path, items: list[Item]) -> None:
+def _write_frames(path: Path, records: Sequence[object]) -> None:
     with path.open("wb") as out:
-        for start in range(0, len(items), FRAME):
-            frame = msgspec.msgpack.encode(items[start : start + FRAME])
+        for start in range(0, len(records), FRAME):
+            frame = msgspec.msgpack.encode(records[start : start + FRAME])
             out.write(LENGTH.pack(len(frame)))
             out.write(frame)
 

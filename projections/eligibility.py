@@ -91,6 +91,7 @@ class Policies:
         self._kind = Column(np.uint8)
         self._from = Column(np.int64)
         self._until = Column(np.int64)
+        self._recorded = Column(np.int64)
 
     def __len__(self) -> int:
         return len(self._flags)
@@ -108,8 +109,20 @@ class Policies:
     def copy(self) -> Policies:
         """An independent copy, audiences included."""
         twin = Policies(self.audiences.copy())
-        twin._audience, twin._flags, twin._kind, twin._from, twin._until = (column.copy() for column in self._columns())
+        twin._audience, twin._flags, twin._kind, twin._from, twin._until, twin._recorded = (
+            column.copy() for column in self._columns()
+        )
         return twin
+
+    def of_kind(self, kind: ItemKind) -> BoolArray:
+        """For each ordinal, whether the item is of this kind."""
+        found: BoolArray = self._kind.values == _KINDS.index(kind)
+        return found
+
+    @property
+    def recorded(self) -> NDArray[np.int64]:
+        """For each ordinal, when the item was last recorded; 0 when it never was."""
+        return self._recorded.values
 
     def count_by_kind(self, chosen: BoolArray) -> dict[str, int]:
         """How many of the chosen ordinals are of each kind; kinds without any are left out."""
@@ -121,7 +134,7 @@ class Policies:
         return np.flatnonzero(self._flags.values & _FORGOTTEN)
 
     def _columns(self) -> tuple[Column, ...]:
-        return self._audience, self._flags, self._kind, self._from, self._until
+        return self._audience, self._flags, self._kind, self._from, self._until, self._recorded
 
     def _values(self, item: Item) -> tuple[int, ...]:
         flags = (
@@ -132,7 +145,7 @@ class Policies:
         )
         start = _ALWAYS if item.valid_from is None else item.valid_from
         end = _NEVER if item.valid_until is None else item.valid_until
-        return self.audiences.number(item.audience), flags, _KINDS.index(item.kind), start, end
+        return self.audiences.number(item.audience), flags, _KINDS.index(item.kind), start, end, item.recorded_at
 
 
 def refusals(policies: Policies, reader: Reader, now: Millis) -> Refusals:

@@ -63,7 +63,9 @@ def gist(item: Item, anchor: str = "") -> str:
     return item.purpose or _first_sentence(item.description) or _first_sentence(_text(item, anchor))
 
 
-def render(item: Item, anchor: str, visible_keys: Sequence[UseKey] = (), replaces: str = "") -> str:
+def render(
+    item: Item, anchor: str, visible_keys: Sequence[UseKey] = (), replaces: str = "", used_with: str = ""
+) -> str:
     """The line of one pointer.
 
     Args:
@@ -71,6 +73,7 @@ def render(item: Item, anchor: str, visible_keys: Sequence[UseKey] = (), replace
         anchor: the part that matched, if there is a best one.
         visible_keys: the item's use keys that the reader may see, for the words behind "For:"; none: left out.
         replaces: name of the older version the reader was shown before, if any.
+        used_with: name of the thing for whose sake it is shown, if that is why.
     """
     purpose = clean(gist(item, anchor), _PURPOSE)
     need = next((k.phrase for k in visible_keys if not k.negative), "")
@@ -79,6 +82,8 @@ def render(item: Item, anchor: str, visible_keys: Sequence[UseKey] = (), replace
     pieces = [f"[{item.kind}] {': '.join(filter(None, (name, purpose)))}"]
     if need:
         pieces.append(f"For: {clean(need, _NEED)}")
+    if used_with:
+        pieces.append(f"Used with: {clean(used_with, _NAME)}")
     if replaces:
         pieces.append(f"Replaces: {clean(replaces, _NAME)}")
     pieces.append(f"Open: {_plain(address(item, anchor))}")

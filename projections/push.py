@@ -34,6 +34,7 @@ def compose(
     shown: Mapping[str, str] | None = None,
     bar: float | None = None,
     names: bool = True,
+    links: bool = True,
 ) -> Push:
     """Choose and render the pointers for a request.
 
@@ -43,11 +44,13 @@ def compose(
         shown: items that this session has in front of it, with the `changed` they were shown at ("": whatever it was).
         bar: least probability of a pointer that the request does not name; the trained one when it is None.
         names: see Searcher.find.
+        links: see Searcher.find.
     """
     if is_trivial(request):
         return Push(reason="trivial_turn")
     least = model().bar if bar is None else bar
-    fits = [r for r in rank(searcher.find(request, names=names)) if r.evidence.named >= 0 or r.probability >= least]
+    ranked = rank(searcher.find(request, names=names, links=links))
+    fits = [r for r in ranked if r.evidence.named >= 0 or r.probability >= least]
     seen = shown or {}
     fresh = [r for r in fits if not was_shown(r.evidence.item, seen)]
     if not fresh:
@@ -80,4 +83,5 @@ def was_shown(item: Item, shown: Mapping[str, str]) -> bool:
 def _line(searcher: Searcher, ranked: Ranked, shown: Mapping[str, str], *, lean: bool = False) -> str:
     item = ranked.evidence.item
     older = searcher.peek_name(item.supersedes) if item.supersedes and item.supersedes in shown else ""
-    return render(item, ranked.evidence.anchor, () if lean else searcher.visible_keys(item), older)
+    seed = searcher.peek_name(ranked.evidence.linked_to) if ranked.route == "link" else ""
+    return render(item, ranked.evidence.anchor, () if lean else searcher.visible_keys(item), older, seed)

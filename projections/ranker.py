@@ -37,6 +37,8 @@ FEATURES: Final[dict[str, Callable[[Evidence], float]]] = {
     "best_together": lambda e: max(e.use_meaning + e.use_words, max(e.topic_meaning, e.text_meaning) + e.topic_words),
     "use_weight": lambda e: _absolute(e.use_words, e),
     "topic_weight": lambda e: _absolute(e.topic_words, e),
+    "link": lambda e: e.link,
+    "last_time": lambda e: e.last_time,
 }
 """What the model sees of an item, by name; each is 0 or more and larger speaks for the item."""
 
@@ -75,12 +77,17 @@ class Ranked(msgspec.Struct, frozen=True):
 
     @property
     def route(self) -> str:
-        """What speaks most for it: `name`, `use` or `topic`."""
+        """What speaks most for it: `name`, `use`, `topic`, `link` or `last_time`."""
         if self.evidence.named >= 0:
             return "name"
-        use = self.evidence.use_meaning + self.evidence.use_words
-        topic = max(self.evidence.topic_meaning, self.evidence.text_meaning) + self.evidence.topic_words
-        return "use" if use >= topic else "topic"
+        # Words and meaning are two that speak; a link or the last time is one, and stands for both.
+        speaks = {
+            "use": self.evidence.use_meaning + self.evidence.use_words,
+            "topic": max(self.evidence.topic_meaning, self.evidence.text_meaning) + self.evidence.topic_words,
+            "link": 2 * self.evidence.link,
+            "last_time": 2 * self.evidence.last_time,
+        }
+        return max(speaks, key=lambda route: speaks[route])
 
 
 def rank(found: list[Evidence]) -> list[Ranked]:

@@ -20,12 +20,16 @@ from .eligibility import BoolArray, Reader, Rule, refusals, rule_of
 from .encoders import Encoders
 from .english import is_common
 from .items import Item, UseKey
+from .last_time import points_back
+from .links import Eyes, Link, neighbours
+from .look_back import Asked, Place, meant
 from .name_evidence import Judge, Verdict
 from .names import named_in
 from .overlay import Overlay
 from .rows import NOT_FOR, TEXT, TOPIC, USE
 from .segment import Segment
 from .text_index import Scores, score
+from .uses import Use
 from .words import heard, tokenize
 
 WIDTH: Final = 24
@@ -58,6 +62,12 @@ class Evidence(msgspec.Struct, gc=False):
     anchor: str = ""
     """Where in the item the best matching text stands."""
     best_text: float = 0.0
+    link: float = 0.0
+    """Strength of its strongest link to something that the request names."""
+    linked_to: str = ""
+    """Id of that something."""
+    last_time: float = 0.0
+    """How likely a request that points back means it: a session, an approach, or what helped there."""
     request_weight: float = 0.0
     """What the request's words weigh together: a share of a long request is more than the same share of a short one."""
 
@@ -73,15 +83,25 @@ class Evidence(msgspec.Struct, gc=False):
 
 
 class Searcher:
-    """Answers for one reader at one moment. Make one per request; it must not outlive it."""
+    """Answers for one reader at one moment. Make one per request; it must not outlive it.
+
+    `recent` are the lines said just before the request, and `project` is where it is asked.
+    """
 
     def __init__(
-        self, overlay: Overlay, encoders: Encoders, reader: Reader, now: Millis, recent: Sequence[str] = ()
+        self,
+        overlay: Overlay,
+        encoders: Encoders,
+        reader: Reader,
+        now: Millis,
+        recent: Sequence[str] = (),
+        project: str = "",
     ) -> None:
         self._overlay = overlay
         self._encoders = encoders
         self._reader = reader
         self._recent = recent
+        self._project = project
         self._now = now
         self._refused = refusals(overlay.policies, reader, now)
         self._visible: BoolArray = self._refused == 0
@@ -149,28 +169,82 @@ class Searcher:
     def _is_word(self, word: str) -> bool:
         return is_common(word) or self._encoders.is_word(word)
 
-    def find(self, request: str, *, names: bool = True, also: Iterable[str] = ()) -> list[Evidence]:
+    def linked(self, seeds: Iterable[str]) -> dict[str, Link]:
+        """Items that were used together with these visible ones, by id, as far as the reader may know."""
+        if not (seeds := list(seeds)):
+            return {}
+        eyes = Eyes(self._overlay.state.uses, self._knows, self._sees_use)
+        sessions = int(np.count_nonzero(self._visible & self._overlay.policies.of_kind("session")))
+        return neighbours(eyes, seeds, sessions, self._now)
+
+    def _knows(self, session: str) -> bool:
+        """Whether what was used in a session may count: the reader sees it, or nothing of it was ever recorded."""
+        item = f"session:{session}"
+        return self._overlay.ordinal(item) is None or self.sees(item)
+
+    def _sees_use(self, use: Use) -> bool:
+        return self._reader.meets(use.audience) and self.sees(use.item)
+
+    def find(self, request: str, *, names: bool = True, links: bool = True, also: Iterable[str] = ()) -> list[Evidence]:
         """Evidence for every item that some route brings in, in no particular order.
 
         A request without a known word has no meaning route, and one without any index term no word route. Without
-        `names` a name is a word like any other: what the evaluation compares with. Items of `also` that the reader may
-        see are weighed though no route brings them in.
+        `names` a name is a word like any other, and without `links` neither what was used together nor what was meant
+        by "last time" is looked at: what the evaluation compares with. Items of `also` that the reader may see are
+        weighed though no route brings them in.
         """
         request = heard(request)
         looked, weight = self._looks(request)
         named, doubted = self._hear(request) if names else ({}, {})
-        asked = (*named, *filter(self.sees, also))
+        linked = self.linked(named) if links else {}
+        asked = (*named, *linked, *filter(self.sees, also))
         ordinals = dict.fromkeys(o for item in asked if (o := self._overlay.ordinal(item)) is not None)
         for kind in (USE, TOPIC, TEXT):
             for route in zip(*(look.best(kind) for look in looked), strict=True):
                 ordinals |= dict.fromkeys(_best_items(route))
-        for look, rows in zip(looked, zip(*map(self._overlay.rows, ordinals), strict=True), strict=False):
-            look.compare_all(rows)
+        self._compare(looked, ordinals)
+        last_time = self._meant(request, looked) if links else {}
+        ordinals |= dict.fromkeys(last_time)
+        self._compare(looked, last_time)
         found = [self._weigh(ordinal, looked, named, weight) for ordinal in ordinals]
-        for evidence in found:
+        for ordinal, evidence in zip(ordinals, found, strict=True):
+            evidence.last_time = last_time.get(ordinal, 0.0)
             if (verdict := doubted.get(evidence.item.id)) is not None:
                 evidence.doubt(verdict.unlike)
+            if (link := linked.get(evidence.item.id)) is not None:
+                evidence.link, evidence.linked_to = link.strength, link.seed
         return found
+
+    def _compare(self, looked: list[_Look], ordinals: Iterable[int]) -> None:
+        for look, rows in zip(looked, zip(*map(self._overlay.rows, ordinals), strict=True), strict=False):
+            look.compare_all(rows)
+
+    def _meant(self, request: str, looked: list[_Look]) -> dict[int, float]:
+        """What a request that points back means, by ordinal; nothing for another one."""
+        back = points_back(request, self._now)
+        if back is None:
+            return {}
+        policies = self._overlay.policies
+        pool = self._visible & (policies.of_kind("session") | policies.of_kind("approach"))
+        asked = Asked(back, self._recent, self._project, self._now)
+        places = [Place(*place) for place in self._places]
+        return meant(asked, self._overlay, places, pool, lambda found: self._meanings(found, looked), self._sees_use)
+
+    def _meanings(self, ordinals: Iterable[int], looked: list[_Look]) -> dict[int, float]:
+        """For each item the cosine of its best visible topic."""
+        self._compare(looked, ordinals)
+        return {
+            ordinal: max(
+                (
+                    meaning
+                    for look, rows in zip(looked, self._overlay.rows(ordinal), strict=True)
+                    for _, kind, _, meaning in look.facts(rows)
+                    if kind in {TOPIC, TEXT}
+                ),
+                default=0.0,
+            )
+            for ordinal in ordinals
+        }
 
     def best_rows(self, request: str) -> dict[Route, Scores]:
         """For each route the score of every item's best visible row, by ordinal; 0 where nothing matches.
@@ -191,9 +265,13 @@ class Searcher:
         words, weight = score(tokenize([request])[0], [(segment.postings, mask) for segment, mask in self._places])
         return [_Look(s, mask, vectors, found) for (s, mask), found in zip(self._places, words, strict=True)], weight
 
-    def _weigh(self, ordinal: int, looked: list[_Look], named: dict[str, int], weight: float) -> Evidence:
+    def _item(self, ordinal: int) -> Item:
         item = self._overlay.state.get(self._overlay.id_of(ordinal))
         assert item is not None, "an ordinal without an item"  # noqa: S101 - ordinals are made together with their items
+        return item
+
+    def _weigh(self, ordinal: int, looked: list[_Look], named: dict[str, int], weight: float) -> Evidence:
+        item = self._item(ordinal)
         evidence = Evidence(item, named=named.get(item.id, -1), request_weight=weight)
         texts: list[tuple[float, str]] = []
         for look, rows in zip(looked, self._overlay.rows(ordinal), strict=True):
@@ -201,9 +279,13 @@ class Searcher:
                 _take(evidence, kind, words, meaning)
                 if kind in {TOPIC, TEXT}:
                     texts.append((words + max(meaning, 0.0), look.segment.anchor(row)))
+        # Of a session the turn is wanted, also when its project or outcome says it better.
+        texts = [text for text in texts if text[1]] or texts if item.kind == "session" else texts
         evidence.best_text = max((text for text, _ in texts), default=0.0)
         if evidence.best_text:
             evidence.anchor = min(anchor for text, anchor in texts if text == evidence.best_text)
+        elif item.kind == "session" and item.parts:
+            evidence.anchor = item.parts[0].anchor
         return evidence
 
 

@@ -1,7 +1,8 @@
 """Snapshots: their form on disk, and reading one back as a base. `building.py` writes them.
 
-A folder holds `items.bin` (frames of items), `state.msgpack` (position, readers, what was shown), `rows/` (columns by
-row), `text/` (the text index) and `assets/` (the asset index). The store adds the manifest and publishes it.
+A folder holds `items.bin` (frames of items), `uses.bin` (frames of sessions with what was used in them),
+`state.msgpack` (position, readers, what was shown), `rows/` (columns by row), `text/` (the text index) and `assets/`
+(the asset index). The store adds the manifest and publishes it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 import numpy as np
@@ -34,6 +35,7 @@ from .segment import FrozenRows, FrozenSegment
 from .snapshot_store import Opened, SnapshotStore
 from .state import State
 from .text_index import FrozenPostings
+from .uses import Use
 
 log = structlog.get_logger()
 
@@ -44,13 +46,14 @@ BATCH: Final = 1_000
 STEP: Final = 25
 """Events applied in one go when catching up in a thread: encoding more of them would hold up requests for longer."""
 LENGTH: Final = struct.Struct("<I")
-"""Stands before each frame of `items.bin`: its length in bytes."""
+"""Stands before each frame of `items.bin` and `uses.bin`: its length in bytes."""
 ROW_COLUMNS: Final = ("item", "kind", "audience", "weight")
+Framed = TypeVar("Framed")
 POSTING_ARRAYS: Final = ("starts", "rows", "counts", "lengths")
 
 
 class Rest(msgspec.Struct, frozen=True):
-    """Everything of the state that is not an item."""
+    """Everything of the state that is neither an item nor a use."""
 
     position: Position
     readers: dict[str, tuple[str, ...]]
@@ -132,12 +135,16 @@ def open_base(opened: Opened, *, between: Callable[[], None] = lambda: None) -> 
         for label in labels:
             audiences.number(label)
         policies, names, ids = Policies(audiences), NameIndex(), []
-        for frame in _read_items(folder / "items.bin"):
+        for frame in _read_frames(folder / "items.bin", list[Item]):
             for item in frame:
                 state.items[item.id] = item
                 ids.append(item.id)
                 policies.append(item)
                 names.add(item)
+            between()
+        for sessions in _read_frames(folder / "uses.bin", list[tuple[str, tuple[Use, ...]]]):
+            for session, uses in sessions:
+                state.uses.put(session, uses)
             between()
         segment = _open_segment(folder)
     except (OSError, ValueError, msgspec.MsgspecError, struct.error) as error:
@@ -152,8 +159,8 @@ def open_base(opened: Opened, *, between: Callable[[], None] = lambda: None) -> 
     return Base(opened.manifest.generation, state, ids, policies, segment, names, ordinals, addresses)
 
 
-def _read_items(path: Path) -> Iterator[list[Item]]:
-    decoder = msgspec.msgpack.Decoder(list[Item])
+def _read_frames(path: Path, shape: type[Framed]) -> Iterator[Framed]:
+    decoder = msgspec.msgpack.Decoder(shape)
     with path.open("rb") as file:
         while header := file.read(LENGTH.size):
             yield decoder.decode(file.read(LENGTH.unpack(header)[0]))

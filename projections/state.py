@@ -13,6 +13,7 @@ from ..events.position import START, Position
 from .eligibility import OWNER_NAME, Reader
 from .items import Item, KeySource, Part, UseKey
 from .rows import WORDS_OF_A_TURN
+from .uses import Use, Uses
 
 SESSIONS_REMEMBERED: Final = 1_000
 """Sessions for which the state knows what was shown; the longest untouched is dropped first. A session that comes back
@@ -34,6 +35,7 @@ class State:
         self.readers: dict[str, tuple[str, ...]] = dict(base.readers) if base else {}
         self.shown: dict[str, dict[str, str]] = {s: dict(i) for s, i in base.shown.items()} if base else {}
         """By session: item ids that were pushed, with the item's `changed` at that time."""
+        self.uses: Uses = Uses(base.uses if base else None)
 
     def get(self, item: str) -> Item | None:
         """The item as it is now; None when no event has named it."""
@@ -66,6 +68,8 @@ class State:
         known = self.get(item)
         kind = known.kind if known else _kind_of(item)
         self.items[item] = Item(id=item, kind=kind, audience=OWNER_ONLY, forgotten=True)
+        if kind == "session":
+            self.uses.forget(item.partition(":")[2])
         return (item,)
 
     def edit(self, item: str, kind: ev.ItemKind | None = None, **changes: Any) -> tuple[str, ...]:
@@ -201,7 +205,26 @@ def _session_closed(state: State, recorded: RecordedEvent, event: ev.SessionClos
     for helped in event.helped:
         for n, phrase in enumerate(asked):
             changed += _add_key(state, helped, _key(recorded, n, phrase, "session"))
+    for used in dict.fromkeys((*event.used, *event.helped)):
+        _use(state, recorded, event.session, used, helped=used in event.helped)
     return tuple(dict.fromkeys(changed))
+
+
+def _use(state: State, recorded: RecordedEvent, session: str, item: str, *, helped: bool) -> None:
+    """Note that an item was used in a session, for those who may know of the event."""
+    known = state.get(f"session:{session}")
+    if session and not (known and known.forgotten):
+        state.uses.add(session, Use(item, recorded.occurred_at, recorded.audience, helped))
+
+
+def _opened(state: State, recorded: RecordedEvent, event: ev.ItemOpened) -> tuple[str, ...]:
+    _use(state, recorded, event.session, event.item, helped=False)
+    return ()
+
+
+def _helped(state: State, recorded: RecordedEvent, event: ev.ItemHelped) -> tuple[str, ...]:
+    _use(state, recorded, event.session, event.item, helped=True)
+    return ()
 
 
 def _add_key(state: State, item: str, key: UseKey) -> tuple[str, ...]:
@@ -300,5 +323,7 @@ _HANDLERS: Final[dict[type[ev.Event], Callable[[State, RecordedEvent, Any], tupl
     ev.ReaderRevoked: _revoked,
     ev.PushServed: _pushed,
     ev.ContextReset: _context_reset,
+    ev.ItemOpened: _opened,
+    ev.ItemHelped: _helped,
     ev.ItemForgotten: _forgotten,
 }

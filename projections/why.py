@@ -38,6 +38,8 @@ ROUTES: Final[dict[Route, str]] = {
     "topic_meaning": "the meaning of what it is",
     "text_meaning": "the meaning of what it says",
 }
+_NO_ROWS_NEEDED: Final = frozenset({"name", "link", "last_time"})
+"""Routes of a Ranked that lead to an item whatever its rows say."""
 _CUTS: Final[dict[Cut, str]] = {
     "bar": "its probability of {probability:.3f} is below the bar of {bar:.3f}",
     "places": "others stand before it, and a push has five places: its own would be {rank}",
@@ -78,6 +80,7 @@ def why(
     shown: Mapping[str, str] | None = None,
     bar: float | None = None,
     names: bool = True,
+    links: bool = True,
     asked: bool = True,
 ) -> Verdict:
     """Name the first gate that an item fails.
@@ -91,6 +94,7 @@ def why(
         shown: as for push.compose.
         bar: as for push.compose.
         names: as for push.compose.
+        links: as for push.compose.
         asked: whether a push was asked for at all.
     """
     least = model().bar if bar is None else bar
@@ -108,7 +112,7 @@ def why(
     if rule is not None:
         named = _filter_rule(rule, known)
         return _verdict(item, least, "filtered", _refused(named, known), rule=named)
-    return _weighed(_Push(overlay, searcher, request, shown or {}, least, names), known, owner=owner)
+    return _weighed(_Push(overlay, searcher, request, shown or {}, least, names, links), known, owner=owner)
 
 
 class _Push(NamedTuple):
@@ -120,15 +124,16 @@ class _Push(NamedTuple):
     shown: Mapping[str, str]
     bar: float
     names: bool
+    links: bool
 
     def pointers(self) -> list[str]:
         """Ids of what is pushed, in order."""
-        push = compose(self.searcher, self.request, shown=self.shown, bar=self.bar, names=self.names)
+        push = compose(self.searcher, self.request, shown=self.shown, bar=self.bar, names=self.names, links=self.links)
         return [ranked.evidence.item.id for ranked, _ in push.pointers]
 
     def ranked(self, *also: str) -> list[Ranked]:
         """The candidates, best first, with the items of `also` among them."""
-        return rank(self.searcher.find(self.request, names=self.names, also=also))
+        return rank(self.searcher.find(self.request, names=self.names, links=self.links, also=also))
 
     def ranks(self, item: str) -> Ranks:
         """See Verdict."""
@@ -151,7 +156,7 @@ def _weighed(push: _Push, item: Item, *, owner: bool) -> Verdict:
     elif was_shown(item, push.shown):
         gate, rule = "filtered", "already_shown" if owner else ""
         words = _refused(rule, item)
-    elif mine.evidence.named < 0 and all(at is None or at > MOST for at in ranks.values()):
+    elif mine.route not in _NO_ROWS_NEEDED and all(at is None or at > MOST for at in ranks.values()):
         words = _wrong_key(ranks)
     else:
         gate, cut = "drowned", _cut(push, ranked, place, pushed)

@@ -91,8 +91,9 @@ def test_each_case_is_asked_at_its_moment_by_its_reader_and_the_product_never_se
     seen: list[tuple[PushRequest, int | None, float | None]] = []
     real = Service.push
 
-    def push(self: Service, request: PushRequest, *, now: int, bar: float, names: bool) -> PushResponse:
+    def push(self: Service, request: PushRequest, *, now: int, bar: float, names: bool, links: bool) -> PushResponse:
         assert names
+        assert links
         seen.append((request, now, bar))
         return real(self, request, now=now, bar=bar)
 
