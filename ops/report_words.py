@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
-from .report_cells import p_value
+from .report_cells import p_value, percent
 from .setups import BASELINE, SETUPS
 from .statistics import ALPHA
-from .suite_result import Comparison, SuiteResult
+from .suite_result import Comparison, Point, SuiteResult
 
 Word = Literal["starts", "earns", "costs", "unproven", "does not earn", "harms", "not built"]
 
@@ -62,6 +62,8 @@ def _judged(result: SuiteResult, setup: str) -> Judgement:
     if setup in SETUPS and not SETUPS[setup].overlay:
         return _left_out(setup, found)
     word = _word(found, silence)
+    if word in ("earns", "costs") and _as_silent_with_a_bar(result, setup):
+        word = "unproven"
     return Judgement(setup, setup, word, " ".join(_reasons(result, setup, found, silence, word)))
 
 
@@ -99,7 +101,7 @@ def _reasons(
     if silence is not None and (silence.gained or silence.lost):
         changed = f"{_changed(silence)} ({chance(silence)})"
         yield f"Of {silence.pairs} cases where nothing fits it is rightly silent in {changed}."
-    if word == "unproven" and found.smallest_gain is not None:
+    if word == "unproven" and found.gained > found.lost and found.smallest_gain is not None:
         yield f"So many cases reliably find only gains from {100 * found.smallest_gain:.0f} points on."
     if setup in SETUPS and SETUPS[setup].bar:
         yield from _with_a_bar(result, setup)
@@ -112,17 +114,33 @@ def _with_a_bar(result: SuiteResult, setup: str) -> Iterator[str]:
         f"With the bar {every.precision.count} of {every.precision.of} pushes hold a right pointer, and a turn costs "
         f"{every.tokens.mean:.0f} tokens on average."
     )
-    mine = next(iter(result.curves[setup].points), None) if setup in result.curves else None
-    if mine is None or mine.false_push is None or BASELINE not in result.curves:
-        return
-    here = f"{setup} finds {100 * mine.recall:.0f} % and pushes in {100 * mine.false_push:.0f} %"
-    reached = result.curves[BASELINE].at_recall
-    if as_much := [recall for recall in reached if float(recall) <= mine.recall]:
-        point = reached[max(as_much)]
+    if (both := _at_its_recall(result, setup)) is not None:
+        mine, base = both
         yield (
-            f"{here} of the cases of kind none; {BASELINE} with a bar of its own that finds "
-            f"{100 * point.recall:.0f} % would push in {100 * (point.false_push or 0):.0f} % of them."
+            f"{setup} finds {100 * mine.recall:.0f} % and pushes in {percent(mine.false_push)} % of the cases of kind "
+            f"none; {BASELINE} with a bar of its own that finds {100 * base.recall:.0f} % would push in "
+            f"{percent(base.false_push)} % of them."
         )
+    if _as_silent_with_a_bar(result, setup):
+        yield f"So a bar on {BASELINE} alone does as well here."
+
+
+def _at_its_recall(result: SuiteResult, setup: str) -> tuple[Point, Point] | None:
+    """What a setup with a bar does, and the baseline at the nearest bar that finds as much or a little less."""
+    if setup not in result.curves or BASELINE not in result.curves or setup == BASELINE:
+        return None
+    mine = next(iter(result.curves[setup].points), None)
+    reached = result.curves[BASELINE].at_recall
+    as_much = [recall for recall in reached if mine is not None and float(recall) <= mine.recall]
+    return (mine, reached[max(as_much)]) if mine is not None and mine.false_push is not None and as_much else None
+
+
+def _as_silent_with_a_bar(result: SuiteResult, setup: str) -> bool:
+    """Whether the baseline needs no more than a bar to be as good: as silent, at most one step of recall below."""
+    if setup not in SETUPS or not SETUPS[setup].bar or (both := _at_its_recall(result, setup)) is None:
+        return False
+    mine, base = both
+    return base.recall > mine.recall - 0.05 and (base.false_push or 0.0) <= (mine.false_push or 0.0)
 
 
 def _left_out(setup: str, found: Comparison) -> Judgement:

@@ -22,7 +22,7 @@ from instant_recall.ops.own import OwnCase, OwnReport
 from instant_recall.ops.report import load, own_report, prepare, report, without_times
 from instant_recall.ops.report_charts import Line, Mark, Panel
 from instant_recall.ops.report_words import judgements
-from instant_recall.ops.suite_result import SuiteResult
+from instant_recall.ops.suite_result import Curve, SuiteResult
 from instant_recall.ops.worlds import read_world
 
 TINY = Path(__file__).parent / "tiny_world"
@@ -172,9 +172,28 @@ def test_a_setup_that_adds_nothing_is_said_not_to_earn_its_place(result: SuiteRe
     assert word(with_test("S3", "hit5", gained=4, lost=1, p_holm=0.4), "S3") == "unproven"
     assert word(with_test("S3", "hit5", gained=12, lost=1, p_holm=0.01), "S3") == "earns"
     assert word(with_test("S3", "hit5", gained=1, lost=12, p_holm=0.01), "S3") == "harms"
-    quiet = with_test("S7", "silence", gained=20, lost=0, p_holm=0.001)
-    assert word(quiet, "S7") in ("earns", "unproven")
     assert word(msgspec.structs.replace(nothing, notes={"S3": "not built yet: no names"}), "S3") == "not built"
+
+
+@pytest.mark.parametrize(("base_pushes", "word"), [(0.6, "costs"), (0.2, "unproven")])
+def test_a_bar_that_the_baseline_could_have_as_well_proves_nothing(
+    result: SuiteResult, base_pushes: float, word: str
+) -> None:
+    mine = msgspec.structs.replace(result.curves["S7"].points[0], recall=0.52, false_push=0.2)
+    base = msgspec.structs.replace(mine, recall=0.5, false_push=base_pushes)
+    tests = [
+        msgspec.structs.replace(test, gained=20 * silence, lost=20 * (not silence), p_holm=0.001)
+        for test in result.tests
+        if (test.setup, test.family) == ("S7", "predecessor")
+        for silence in [test.measure == "silence"]
+    ]
+    curves = {"S7": Curve(points=(mine,), at_recall={}), "S2": Curve(points=(), at_recall={"0.50": base})}
+    found = msgspec.structs.replace(result, tests=tests, curves=curves)
+
+    (judged,) = (each for each in judgements(found) if each.setup == "S7")
+    assert judged.word == word
+    assert f"would push in {100 * base_pushes:.0f} % of them" in judged.why
+    assert ("a bar on S2 alone does as well" in judged.why) == (word == "unproven")
 
 
 def test_markup_in_a_request_is_shown_as_it_was_typed(result: SuiteResult, tmp_path: Path) -> None:
