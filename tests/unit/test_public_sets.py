@@ -164,7 +164,7 @@ def test_what_is_wrong_with_a_set_is_told_with_file_and_line(
 
 
 def test_a_folder_without_files_and_one_in_another_encoding_are_told(tmp_path: Path) -> None:
-    with pytest.raises(BadWorld, match=r"there is no corpus.jsonl(.|\n)*queries.jsonl:0: the file is missing: nothing is asked"):
+    with pytest.raises(BadWorld, match=r"no corpus.jsonl(.|\n)*queries.jsonl:0: the file is missing: nothing"):
         read_set(tmp_path)
     written(tmp_path, THINGS, [])
     (tmp_path / "queries.jsonl").write_text(json.dumps(QUERIES[0]), encoding="utf-16")
