@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from . import report_charts as charts
+from .output import count
 from .own import OwnCase, OwnReport
 from .report_charts import Mark, Panel
 from .report_page import Html, Section, figure, folded, join, page, paragraph, table
@@ -24,9 +25,9 @@ def own_page(report: OwnReport, *, verbose: bool = False) -> str:
     counts = report.counts()
     cases = counts["cases"]
     intro = paragraph(
-        f"{report.corrections:,} times the owner said of something that it is there already. {cases:,} of these "
-        "corrections are asked again here, each with what was known just before it; "
-        f"{report.unusable:,} cannot be: they have no request, or what they meant was forgotten since."
+        f"The owner said {count(report.corrections, 'time')} of something that it is there already. Of these corrections "
+        f"{cases:,} can be asked again, each with what was known just before it, and {report.unusable:,} cannot: they "
+        "have no request, or what they meant was forgotten since."
     )
     sections = [_counted(counts)] if cases else []
     if verbose and cases:
