@@ -25,9 +25,9 @@ def own_page(report: OwnReport, *, verbose: bool = False) -> str:
     counts = report.counts()
     cases = counts["cases"]
     intro = paragraph(
-        f"The owner said {count(report.corrections, 'time')} of something that it is there already. Of these corrections "
-        f"{cases:,} can be asked again, each with what was known just before it, and {report.unusable:,} cannot: they "
-        "have no request, or what they meant was forgotten since."
+        f"The owner said {count(report.corrections, 'time')} of something that it is there already. Of these "
+        f"corrections {cases:,} can be asked again, each with what was known just before it, and "
+        f"{report.unusable:,} cannot: those have no request, or what they meant was forgotten since."
     )
     sections = [_counted(counts)] if cases else []
     if verbose and cases:
