@@ -14,7 +14,7 @@ import numpy as np
 
 from ..events.types import Millis
 from ..projections.eligibility import Audiences, Policies, Reader, eligible
-from ..projections.encoder import FloatArray
+from ..projections.encoder import Encoder, FloatArray
 from ..projections.encoders import Encoders
 from ..projections.items import Item
 from ..projections.pointers import MOST, block, render, tokens
@@ -89,10 +89,10 @@ class Words:
 
 
 class Meaning:
-    """The encoder alone: one vector a document, by cosine."""
+    """An encoder alone: one vector a document, by cosine."""
 
-    def __init__(self, encoders: Encoders) -> None:
-        self._encoder = encoders.bulk
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
         self._vectors: dict[str, FloatArray] = {}
         self._ids: list[str] = []
         self._rows: FloatArray = np.zeros((0, self._encoder.dim), dtype=np.float32)
@@ -133,11 +133,13 @@ class Fused:
 Makes = Mapping[str, Callable[[Encoders], Make]]
 
 BASELINES: Final[Makes] = {
-    "bm25s": lambda _encoder: Words(),
-    "encoder": Meaning,
-    "rrf": lambda encoders: Fused(Words(), Meaning(encoders)),
+    "bm25s": lambda _encoders: Words(),
+    "encoder": lambda encoders: Meaning(encoders.bulk),
+    "rrf": lambda encoders: Fused(Words(), Meaning(encoders.bulk)),
+    "encoder, contextual": lambda encoders: Meaning(encoders.precious),
+    "rrf, contextual": lambda encoders: Fused(Words(), Meaning(encoders.precious)),
 }
-"""By name, how to make one."""
+"""By name, how to make one. The product has two encoders, and either may be the better one for plain search."""
 
 
 def run_baselines(

@@ -50,7 +50,7 @@ def encoder() -> Encoders:
 
 def test_words_find_what_shares_words_and_meaning_what_means_the_same(encoder: Encoders) -> None:
     documents = [document("boat", "A small boat for the lake"), document("stove", "The stove in the kitchen")]
-    words, meaning = Words(), Meaning(encoder)
+    words, meaning = Words(), Meaning(encoder.bulk)
     for make in (words, meaning):
         make.know(documents)
 
@@ -77,7 +77,7 @@ def test_ranks_are_fused_by_the_formula() -> None:
 
 
 def test_makes_that_know_nothing_or_are_asked_nothing_find_nothing(encoder: Encoders) -> None:
-    for make in (Words(), Meaning(encoder), Fused(Words(), Meaning(encoder))):
+    for make in (Words(), Meaning(encoder.bulk), Fused(Words(), Meaning(encoder.bulk))):
         make.know([])
         assert make.best("anything at all", 5) == []
         make.know([document("silent", "the of and"), document("empty", "")])

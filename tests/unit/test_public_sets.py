@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from instant_recall.ops.baselines import BASELINES
 from instant_recall.ops.cli import main
 from instant_recall.ops.playback import timeline
 from instant_recall.ops.public_chats import read_locomo, read_longmemeval
@@ -337,7 +338,7 @@ def test_eval_tells_the_figures_of_a_set_to_programs_and_to_people(tmp_path: Pat
 
     assert code == 0
     assert (facts["cases"], facts["of"], facts["owners"]) == (3, 3, 2)
-    assert list(facts["makes"]) == ["instant-recall", "bm25s", "encoder", "rrf"]
+    assert list(facts["makes"]) == ["instant-recall", *BASELINES]
     assert facts["makes"]["instant-recall"]["hit@1"] == 1.0
     assert facts["makes"]["instant-recall"]["gate"]["auroc"] == 1.0
     code, said = run("--set", tmp_path, "--limit", 2, "--verbose")
@@ -362,7 +363,7 @@ def test_the_setups_are_compared_on_a_set_as_on_a_world(tmp_path: Path) -> None:
     assert code == 0, said
     facts = json.loads(said)
     assert list(facts["setups"]) == ["S1", "S2"]
-    assert list(facts["baselines"]) == ["bm25s", "encoder", "rrf"]
+    assert list(facts["baselines"]) == list(BASELINES)
     assert [row["hit1"] for row in facts["setups"]["S2"]].count(True) == 2
     assert not any(row["hit1"] for row in facts["setups"]["S1"])
 
