@@ -34,9 +34,14 @@ class Mention:
         self.names = {"".join(t.word for t in tokens(name)) for name in (item.name, *item.aliases)}
 
     def around(self, most: int) -> list[str]:
-        """The words before and behind it that spell no name, from at most so many on each side."""
-        near = (*range(max(self.first - most, 0), self.first), *range(self.last, self.last + most))
-        return [self.sentence[at].word for at in near if at < len(self.sentence) and at not in self._spelled]
+        """The words of its sentence that spell no name, from at most so many on each side."""
+        first, last = self.first, self.last
+        while first > max(self.first - most, 0) and not self.sentence[first].starts:
+            first -= 1
+        while last < min(self.last + most, len(self.sentence)) and not self.sentence[last].starts:
+            last += 1
+        near = (*range(first, self.first), *range(self.last, last))
+        return [self.sentence[at].word for at in near if at not in self._spelled]
 
     @cached_property
     def meant(self) -> str:
@@ -91,7 +96,7 @@ class Mention:
     @cached_property
     def determiner(self) -> str:
         """The determiner, number or possessor in front, adjectives looked past; empty when it stands bare."""
-        if self.article:
+        if self.article or self.before in self._kinds:
             return ""
         for at in range(self.first - 1, max(self.first - 2 - _ADJECTIVES, -1), -1):
             if self.sentence[at + 1].begins:
@@ -159,13 +164,16 @@ class Mention:
     def derived(self) -> bool:
         """Whether it is another ordinary word made of the name: "sandbagging"."""
         ending = self.typed.endswith(("ed", "ing", "er", "ers"))
-        return ending and self.typed not in self.names and english.is_word(self.words[-1])
+        return ending and self.typed not in self.names and not self.plural and english.is_word(self.words[-1])
 
     @property
     def kind_beside(self) -> bool:
         """Whether what it is called besides stands next to it: "the heron machine", "the skill heron"."""
-        kinds = g.THINGS | g.KIND_WORDS.get(self.item.kind, frozenset())
-        return self.after in kinds or self.before in kinds
+        return self.after in self._kinds or self.before in self._kinds
+
+    @property
+    def _kinds(self) -> frozenset[str]:
+        return g.THINGS | g.KIND_WORDS.get(self.item.kind, frozenset())
 
     @property
     def capital(self) -> bool:

@@ -42,8 +42,8 @@ _LITERAL: Final = 0.45
 """Cosine of a name's word with the item from which the name says what the thing is."""
 _AROUND: Final = 24
 """Words before and behind a mention that say what its sentence is about; a paste may go on for long."""
-_COMPARED: Final = 12
-"""Mentions of one request that are compared by meaning, a tenth of a millisecond each; those behind go without."""
+_COMPARED: Final = 8
+"""Mentions of one request that are compared by meaning, some tenths of a millisecond each; those behind go without."""
 
 Encode = Callable[[Sequence[str]], FloatArray]
 
@@ -143,25 +143,32 @@ class Judge:
         if mention.foreign:
             return Verdict(True, "the sentence is not in English")
         weighed = [(cue.points, cue.why) for cue in CUES if cue.fits(mention)]
-        about, unlike = self._about(mention)
-        weighed += about
+        weighed += self._shared(mention)
         if self._said_before(mention):
             weighed.append((2, "it was named just before"))
+        unlike = 0.0
+        if sum(points for points, _ in weighed) < ENOUGH + _MOST_STEPS:
+            meaning, unlike = self._meaning(mention)
+            weighed += meaning
         counts = sum(points for points, _ in weighed) >= ENOUGH
         reasons = [why for points, why in sorted(weighed, reverse=counts) if (points > 0) == counts]
         return Verdict(counts, "; ".join(reasons), unlike)
 
-    def _about(self, mention: Mention) -> tuple[list[tuple[int, str]], float]:
-        """What meaning adds to the points, and how little the ordinary word has to do with the item."""
-        rest, said, found = mention.around(_AROUND), self._says(mention), list[tuple[int, str]]()
-        told = " ".join(word for word in rest if word not in g.FUNCTION and not english.is_frequent(word))
-        asked, own = map(set, tokenize([told, said]))
-        if shared := len(asked & own):
-            found.append((min(shared + 1, 3), "the sentence shares words with it"))
+    def _shared(self, mention: Mention) -> list[tuple[int, str]]:
+        """Points for words that the sentence shares with the item; those that stand in every text say nothing."""
+        told = [word for word in mention.around(_AROUND) if word not in g.FUNCTION and not english.is_frequent(word)]
+        asked, own = map(set, tokenize([" ".join(told), self._says(mention)]))
+        shared = len(asked & own)
+        return [(min(shared + 1, 3), "the sentence shares words with it")] if shared else []
+
+    def _meaning(self, mention: Mention) -> tuple[list[tuple[int, str]], float]:
+        """Points for what the sentence is closer to, and how little the ordinary word has to do with the item."""
         self._compared += 1
         if self._compared > _COMPARED:
-            return found, 0.0
-        by_word, by_item, request = self._encode([" ".join(mention.words), said, " ".join(rest)])
+            return [], 0.0
+        texts = [" ".join(mention.words), self._says(mention), " ".join(mention.around(_AROUND))]
+        by_word, by_item, request = self._encode(texts)
+        found = []
         steps = int(float(np.dot(by_item - by_word, request)) / _STEP)
         if steps:
             why = "the sentence is about what it is for" if steps > 0 else "the sentence is about the ordinary word"

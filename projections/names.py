@@ -30,7 +30,7 @@ LONGEST: Final = 6
 LONGEST_SLIP: Final = 60
 """Letters of the longest name that may be off by one: each letter is another form to keep, as long as the name."""
 
-_ABBREVIATIONS = re.compile(r"[bcdfghjklmnpqrtvwxz]{2,}s")
+_ABBREVIATIONS = re.compile(r"([bcdfghjklmnpqrtvwxz]{2,}|[a-z])s")
 
 
 class Span(NamedTuple):
@@ -65,7 +65,7 @@ def _forms(words: list[str]) -> tuple[str, str]:
 
 
 def _stem(word: str) -> str:
-    """The word without its ending. The stemmer leaves the plural of an abbreviation ("PCs", "VMs") as it is."""
+    """The word without its ending. The stemmer leaves the plural of an abbreviation ("PCs", "rev Bs") as it is."""
     return word[:-1] if _ABBREVIATIONS.fullmatch(word) else str(_stemmer().stemWord(word))
 
 
@@ -163,33 +163,58 @@ def named_in(
     """
     sentence = tokens(request)
     words = [token.word for token in sentence]
+    stems = [_stem(word) for word in words]
+    spelled = _visible(_exact(words, stems, tables), allowed)
+    names = frozenset(span.first for span in spelled if span.last == span.first + 1)
     spans: list[Span] = []
-    names: frozenset[int] | None = None
     taken, doubted = bytearray(len(words)), bytearray(len(words))
-    for exact in (True, False):
-        for length in range(min(LONGEST if exact else _WORDS_OF_A_SLIP, len(words)), 0, -1):
-            for first in range(len(words) - length + 1):
-                # What was spelled right and not meant is no slip either: "a jackdaw" is one letter from "jackdaw".
-                if any(taken[first : first + length]) or (not exact and any(doubted[first : first + length])):
-                    continue
-                chunk = words[first : first + length]
-                found = _exact(chunk, tables) if exact else _slips(chunk, tables, is_word)
-                items = frozenset(filter(allowed, found))
-                if not items:
-                    continue
-                span = Span(first, first + length, items, exact)
-                if judge is not None:
-                    names = _spelled(words, tables, allowed) if names is None else names
-                    span = _meant(sentence, span, judge, names)
-                if span.items:
-                    spans.append(span)
-                (taken if span.items else doubted)[first : first + length] = bytes([1]) * length
+
+    def choose(found: Iterable[Span]) -> None:
+        for one in sorted(found, key=lambda span: (span.first - span.last, span.first)):
+            # What was spelled right and not meant is no slip either: "a jackdaw" is one letter from "jackdaw".
+            if any(taken[one.first : one.last]) or (not one.exact and any(doubted[one.first : one.last])):
+                continue
+            span = one if judge is None else _meant(sentence, one, judge, names)
+            if span.items:
+                spans.append(span)
+            (taken if span.items else doubted)[one.first : one.last] = bytes([1]) * (one.last - one.first)
+
+    choose(spelled)
+    choose(_visible(_slips(words, stems, taken, tables, is_word), allowed))
     return sorted(spans)
 
 
-def _spelled(words: list[str], tables: Sequence[NameIndex], allowed: Callable[[str], bool]) -> frozenset[int]:
-    """Places of the words that are names by themselves."""
-    return frozenset(at for at, word in enumerate(words) if any(map(allowed, _exact([word], tables))))
+def _visible(found: Iterable[Span], allowed: Callable[[str], bool]) -> list[Span]:
+    cut = (span._replace(items=frozenset(filter(allowed, span.items))) for span in found)
+    return [span for span in cut if span.items]
+
+
+def _exact(words: list[str], stems: list[str], tables: Sequence[NameIndex]) -> Iterator[Span]:
+    for first in range(len(words)):
+        body = ""
+        for at in range(first, min(first + LONGEST, len(words))):
+            if len(body) + len(words[at]) >= SHORTEST:
+                found = _found(tables, (body + words[at], body + stems[at]), NameIndex.exact)
+                if found:
+                    yield Span(first, at + 1, frozenset(found), exact=True)
+            body += words[at]
+
+
+def _slips(
+    words: list[str], stems: list[str], taken: bytearray, tables: Sequence[NameIndex], is_word: Callable[[str], bool]
+) -> Iterator[Span]:
+    """A slip is looked for within one word, or across a space that does not belong there."""
+    known = [is_word(word) for word in words]
+    for first, word in enumerate(words):
+        for last in (first + 1, first + 2):
+            if last > len(words) or all(known[first:last]) or any(taken[first:last]):
+                continue
+            body = "" if last == first + 1 else word
+            typed = body + words[last - 1]
+            if SHORTEST_SLIP <= len(typed) <= LONGEST_SLIP + 1 and not (body and is_word(typed)):
+                found = _found(tables, (typed, body + stems[last - 1]), NameIndex.off_by_one)
+                if found:
+                    yield Span(first, last, frozenset(found), exact=False)
 
 
 def _meant(sentence: Sequence[Token], span: Span, judge: Judge, names: frozenset[int]) -> Span:
@@ -199,33 +224,13 @@ def _meant(sentence: Sequence[Token], span: Span, judge: Judge, names: frozenset
     return span._replace(items=frozenset(counting), why=next(iter(counting.values()), ""))
 
 
-def _exact(chunk: list[str], tables: Sequence[NameIndex]) -> set[str]:
-    forms = _forms(chunk)
-    return _found(tables, forms, NameIndex.exact) if len(forms[0]) >= SHORTEST else set()
-
-
-def _slips(chunk: list[str], tables: Sequence[NameIndex], is_word: Callable[[str], bool]) -> set[str]:
-    forms = _forms(chunk)
-    if (
-        not SHORTEST_SLIP <= len(forms[0]) <= LONGEST_SLIP + 1
-        or is_word(forms[0])
-        or (len(chunk) > 1 and all(map(is_word, chunk)))
-    ):
-        return set()
-    return _found(tables, forms, NameIndex.off_by_one)
-
-
 def _found(
     tables: Sequence[NameIndex], forms: tuple[str, str], look_up: Callable[[NameIndex, str], Iterable[str]]
 ) -> set[str]:
-    return {
-        item
-        for place, table in enumerate(tables)
-        for form in dict.fromkeys(forms)
-        for item in look_up(table, form)
-        if not any(newer.knows(item) for newer in tables[:place])
-    }
-
-
-_WORDS_OF_A_SLIP: Final = 2
-"""A slip is looked for within one word, or across a space that does not belong there."""
+    found = set()
+    for place, table in enumerate(tables):
+        for form in forms:
+            for item in look_up(table, form):
+                if not any(newer.knows(item) for newer in tables[:place]):
+                    found.add(item)
+    return found

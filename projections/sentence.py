@@ -7,7 +7,9 @@ import unicodedata
 from typing import Final, NamedTuple
 
 _WORD: Final = re.compile(r"([^\W_]+)(['\u2019][sS]\b)?")
-_BREAK: Final = re.compile(r"[.,;:!?()\n\u2026\u2013\u2014]|\s-\s")
+_END: Final = re.compile(r"[.;!?\u2026]\S*\s|\n")
+_BREAK: Final = re.compile(r"[.,:]\S*\s|[;!?()\n\u2026\u2013\u2014]|\s-\s")
+"""A full stop, comma or colon within a word ("1.5", "lab.local") breaks nothing."""
 _QUOTES: Final = frozenset("\"'`\u00ab\u00bb\u2018\u2019\u201c\u201d\u201e\u300c\u300d")
 
 
@@ -29,6 +31,11 @@ class Token(NamedTuple):
     def begins(self) -> bool:
         """Whether a new part of the sentence begins with it."""
         return _BREAK.search(self.gap) is not None
+
+    @property
+    def starts(self) -> bool:
+        """Whether a new sentence starts with it."""
+        return _END.search(self.gap) is not None
 
     @property
     def opens_quote(self) -> bool:

@@ -32,6 +32,7 @@ TABLE = index(
     café="Café Wächter",
     camera="камера",
     big="the big PC",
+    wiring="shed wiring rev A",
 )
 
 
@@ -62,6 +63,7 @@ def named(request: str, table: NameIndex = TABLE) -> list[str]:
         ("где камера", "camera"),
         ("run the big PCs again", "big"),
         ("The-Big-Pcs", "big"),
+        ("open shed wiring rev As", "wiring"),
     ],
 )
 def test_a_name_is_found_in_any_ordinary_spelling(request_: str, item: str) -> None:
