@@ -23,8 +23,9 @@ Cosines = NDArray[np.float64]
 RequestVectors = tuple[HalfArray, ...]
 """A request as the rows of each of rows.GROUPS are compared with it: groups have encoders of their own."""
 
-EXACT_UP_TO: Final = 50_000
-"""Rows up to which every row is compared (about 2 ms); beyond, a usearch graph proposes, the exact cosine decides."""
+EXACT_UP_TO: Final = 120_000
+"""Rows of a group up to which every row is compared (3 to 4 ms, and no graph to build, which takes a minute for a
+hundred thousand); beyond, a usearch graph proposes, the exact cosine decides."""
 
 
 def halve(vectors: FloatArray) -> HalfArray:

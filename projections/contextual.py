@@ -1,4 +1,4 @@
-"""The contextual encoder: a small transformer (MiniLM-L6 in 8 bits) that reads a text as a whole, word by word in order.
+"""The contextual encoder: a small transformer (MiniLM-L6 in 8 bits) that reads a text as a whole, word by word.
 
 It finds twice as much by what it is for as the static encoder does, and takes a hundred times as long: one to ten
 milliseconds a text. So it reads only what is short and precious; see `rows.GROUPS`.

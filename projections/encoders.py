@@ -1,4 +1,4 @@
-"""The two encoders, each where it is better: a contextual one for what is short and precious, a static one for the bulk.
+"""The two encoders, each where it is better: a contextual one for what is short and precious, a static one for texts.
 
 Cosines of different encoders are not on one scale: compare and weigh each kind for itself.
 """

@@ -19,10 +19,9 @@ from .eligibility import BoolArray, Policies
 from .encoders import Encoders
 from .items import Item
 from .names import NameIndex
-from .rows import GROUP_OF, GROUPS, Row, rows_of
+from .rows import GROUP_OF, GROUPS, Row, rows_of, terms_of
 from .segment import GrowingSegment
 from .state import State
-from .words import tokenize
 
 log = structlog.get_logger()
 
@@ -141,10 +140,9 @@ class Overlay:
             self.segment.kill(number)
 
     def _add(self, added: list[tuple[int, Row]]) -> None:
-        texts = [row.text for _, row in added]
         numbers: list[list[int]] = [[] for _ in GROUPS]
         encoded: list[list[str]] = [[] for _ in GROUPS]
-        for (ordinal, row), words in zip(added, tokenize(texts), strict=True):
+        for (ordinal, row), words in zip(added, terms_of([row for _, row in added]), strict=True):
             number = self.segment.append(ordinal, row, words, self.policies.audiences)
             self._rows[ordinal][row] = (False, number)
             numbers[GROUP_OF[row.kind]].append(number)

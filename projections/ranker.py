@@ -28,13 +28,22 @@ def _absolute(share: float, evidence: Evidence) -> float:
     return bm25 / (bm25 + HALF)
 
 
+STATIC: Final = 0.8
+"""What a cosine of the static encoder is worth beside one of the contextual one: it is higher for what is unlike."""
+
+
+def _topic(evidence: Evidence) -> float:
+    """Words and meaning together of what the item is and says."""
+    return max(evidence.topic_meaning, STATIC * evidence.text_meaning) + evidence.topic_words
+
+
 FEATURES: Final[dict[str, Callable[[Evidence], float]]] = {
     "use_meaning": lambda e: e.use_meaning,
     "use_words": lambda e: e.use_words,
     "topic_meaning": lambda e: e.topic_meaning,
     "topic_words": lambda e: e.topic_words,
     "text_meaning": lambda e: e.text_meaning,
-    "best_together": lambda e: max(e.use_meaning + e.use_words, max(e.topic_meaning, e.text_meaning) + e.topic_words),
+    "best_together": lambda e: max(e.use_meaning + e.use_words, _topic(e)),
     "use_weight": lambda e: _absolute(e.use_words, e),
     "topic_weight": lambda e: _absolute(e.topic_words, e),
     "link": lambda e: e.link,

@@ -26,7 +26,7 @@ from .look_back import Asked, Place, meant
 from .name_evidence import Judge, Verdict
 from .names import named_in
 from .overlay import Overlay
-from .rows import NOT_FOR, TEXT, TOPIC, USE
+from .rows import NOT_FOR, OPENING, TEXT, TOPIC, USE
 from .segment import Segment
 from .text_index import Scores, score
 from .uses import Use
@@ -50,7 +50,7 @@ class Evidence(msgspec.Struct, gc=False):
     use_words: float = 0.0
     """BM25 share (see text_index.score) of the best use key."""
     topic_meaning: float = 0.0
-    """Cosine of the request with name, purpose and description."""
+    """Cosine of the request with name, purpose and description, or with how a piece of text begins."""
     text_meaning: float = 0.0
     """Cosine of the request with the best piece of text; by another encoder, so on another scale."""
     topic_words: float = 0.0
@@ -199,7 +199,7 @@ class Searcher:
         linked = self.linked(named) if links else {}
         asked = (*named, *linked, *filter(self.sees, also))
         ordinals = dict.fromkeys(o for item in asked if (o := self._overlay.ordinal(item)) is not None)
-        for kind in (USE, TOPIC, TEXT):
+        for kind in (USE, TOPIC, OPENING, TEXT):
             for route in zip(*(look.best(kind) for look in looked), strict=True):
                 ordinals |= dict.fromkeys(_best_items(route))
         self._compare(looked, ordinals)
@@ -256,6 +256,7 @@ class Searcher:
         for look in looked:
             look.raise_to_best(USE, best["use_words"], best["use_meaning"])
             look.raise_to_best(TOPIC, best["topic_words"], best["topic_meaning"])
+            look.raise_to_best(OPENING, best["topic_words"], best["topic_meaning"])
             look.raise_to_best(TEXT, best["topic_words"], best["text_meaning"])
         return best
 
@@ -277,7 +278,7 @@ class Searcher:
         for look, rows in zip(looked, self._overlay.rows(ordinal), strict=True):
             for row, kind, words, meaning in look.facts(rows):
                 _take(evidence, kind, words, meaning)
-                if kind in {TOPIC, TEXT}:
+                if kind in {TOPIC, OPENING, TEXT}:
                     texts.append((words + max(meaning, 0.0), look.segment.anchor(row)))
         # Of a session the turn is wanted, also when its project or outcome says it better.
         texts = [text for text in texts if text[1]] or texts if item.kind == "session" else texts
@@ -370,7 +371,7 @@ def _take(evidence: Evidence, kind: int, word: float, meaning: float) -> None:
         low, high = sorted((meaning, evidence.use_meaning))
         evidence.use_meaning_next = max(evidence.use_meaning_next, low)
         evidence.use_meaning = high
-    elif kind == TOPIC:
+    elif kind in {TOPIC, OPENING}:
         evidence.topic_words = max(evidence.topic_words, word)
         evidence.topic_meaning = max(evidence.topic_meaning, meaning)
     else:

@@ -22,7 +22,7 @@ from instant_recall.projections.building import build
 from instant_recall.projections.overlay import Overlay
 from instant_recall.projections.push import compose
 from instant_recall.projections.ranker import model
-from instant_recall.projections.rows import BULK, GROUP_OF, TEXT, TOPIC, USE, rows_of
+from instant_recall.projections.rows import BULK, GROUP_OF, OPENING, TEXT, TOPIC, USE, rows_of
 from instant_recall.projections.snapshot import latest_base
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.projections.why import Verdict, why
@@ -245,7 +245,7 @@ def brute_force(world: World, request: str, item: str, now: int = NOW) -> dict[s
     vectors = encoder().encode_request(request)
     for one in searcher.visible_items():
         (found,) = [e for e in searcher.find(request, also=[one.id]) if e.item.id == one.id]
-        rows = {kind: [row.text for row in rows_of(one) if row.kind == kind] for kind in (USE, TOPIC, TEXT)}
+        rows = {kind: [row.text for row in rows_of(one) if row.kind == kind] for kind in (USE, TOPIC, OPENING, TEXT)}
         near = {
             kind: float(np.max(cosines(vectors[group], encoder().encode_rows(group, said)), initial=0.0))
             for kind, said in rows.items()
@@ -255,7 +255,7 @@ def brute_force(world: World, request: str, item: str, now: int = NOW) -> dict[s
             "use_words": found.use_words,
             "use_meaning": near[USE],
             "topic_words": found.topic_words,
-            "topic_meaning": near[TOPIC],
+            "topic_meaning": max(near[TOPIC], near[OPENING]),
             "text_meaning": near[TEXT],
         }
     own = texts[item]
