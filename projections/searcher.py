@@ -21,7 +21,7 @@ from .encoders import Encoders
 from .english import is_common
 from .items import Item, UseKey
 from .last_time import points_back
-from .links import Eyes, Link, neighbours
+from .links import MOST_SESSIONS, Eyes, Link, neighbours
 from .look_back import Asked, Place, meant
 from .name_evidence import Judge, Verdict
 from .names import named_in
@@ -173,9 +173,12 @@ class Searcher:
         """Items that were used together with these visible ones, by id, as far as the reader may know."""
         if not (seeds := list(seeds)):
             return {}
-        eyes = Eyes(self._overlay.state.uses, self._knows, self._sees_use)
-        sessions = int(np.count_nonzero(self._visible & self._overlay.policies.of_kind("session")))
-        return neighbours(eyes, seeds, sessions, self._now)
+        policies = self._overlay.policies
+        sessions = np.flatnonzero(self._visible & policies.of_kind("session"))
+        latest = sessions[np.lexsort((sessions, policies.recorded[sessions]))[-MOST_SESSIONS:]]
+        lately = [self._overlay.id_of(int(ordinal)).partition(":")[2] for ordinal in latest]
+        eyes = Eyes(self._overlay.state.uses, self._reader.meets, self._knows, self.sees)
+        return neighbours(eyes, seeds, lately, self._now)
 
     def _knows(self, session: str) -> bool:
         """Whether what was used in a session may count: the reader sees it, or nothing of it was ever recorded."""

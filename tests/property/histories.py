@@ -13,11 +13,11 @@ HOUR: Millis = 3_600_000
 WORDS = ("camera", "harbour", "invoice", "printer", "battery", "kelp", "recipe", "diver", "budget", "lantern", "violin")
 NAMES = ("petrel", "zorblax", "quimby")
 REQUESTS = (
-    "camera harbour invoice printer",
+    "camera harbour invoice printer, same as last time",
     "ask petrel about battery kelp recipe diver",
     "quimby budget lantern violin",
 )
-"""Together they hold every word and two of the names."""
+"""Together they hold every word and two of the names, and one of them points back."""
 
 ASSETS = ("skill:one", "skill:two", "machine:three", "document:four")
 NOTES = ("note:five", "note:six")
@@ -76,6 +76,7 @@ closings = st.builds(
     ev.SessionClosed,
     session=st.sampled_from(SESSIONS),
     project=maybe_text,
+    used=st.lists(items, max_size=3).map(tuple),
     helped=st.lists(items, max_size=2).map(tuple),
     outcome=maybe_text,
 )
@@ -90,11 +91,15 @@ decisions = st.one_of(
     st.builds(ev.ItemReleased, item=items),
     st.builds(ev.ContextReset, session=st.sampled_from(SESSIONS)),
 )
+accesses = st.one_of(
+    st.builds(ev.ItemOpened, item=items, reader=st.just("owner"), session=st.sampled_from(SESSIONS)),
+    st.builds(ev.ItemHelped, item=items, session=st.sampled_from(SESSIONS)),
+)
 grants = st.one_of(
     st.builds(ev.ReaderGranted, reader=st.just("sub:narrow"), scopes=audiences),
     st.builds(ev.ReaderRevoked, reader=st.just("sub:narrow")),
 )
-events = st.one_of(assets, notes, turns, closings, decisions, grants)
+events = st.one_of(assets, notes, turns, closings, decisions, accesses, grants)
 
 
 @st.composite
