@@ -112,9 +112,8 @@ class Judge:
         self._item, self._phrases, self._encode = item, phrases, encode
         self._recent = [tokens(line) for line in recent]
         self._compared = 0
-        self._sure: dict[str, Verdict] = {}
-        self.doubted: dict[str, Verdict] = {}
-        """Items whose name was said and not meant, with the last verdict on it."""
+        self.verdicts: dict[str, Verdict] = {}
+        """On each item of which a name was said; one that counts, where there is one."""
 
     def __call__(
         self, sentence: Sequence[Token], first: int, last: int, item: str, names: frozenset[int] = frozenset()
@@ -128,14 +127,12 @@ class Judge:
             item: whose name it is.
             names: places of all words that spell a name: what they say of each other is no evidence.
         """
-        if item not in self._sure:
-            verdict = self._weigh(Mention(sentence, first, last, self._item(item), names))
-            if not verdict.counts:
-                self.doubted[item] = verdict
-                return verdict
-            self.doubted.pop(item, None)
-            self._sure[item] = verdict
-        return self._sure[item]
+        known = self.verdicts.get(item)
+        if known is not None and known.counts:
+            return known
+        verdict = self._weigh(Mention(sentence, first, last, self._item(item), names))
+        self.verdicts[item] = verdict
+        return verdict
 
     def _weigh(self, mention: Mention) -> Verdict:
         if not mention.ordinary:

@@ -150,13 +150,17 @@ class Searcher:
         """Ids of the items that a request names, with their place in the order of naming."""
         return self._hear(request)[0]
 
+    def hear_name(self, request: str, item: str) -> Verdict | None:
+        """Whether a name of the item that stands in the request is meant as one, and why; None when there is none."""
+        return self._hear(request)[1].get(item)
+
     def _hear(self, request: str) -> tuple[dict[str, int], dict[str, Verdict]]:
-        """What the request names, by place, and what it seems to name with a word that is meant otherwise."""
+        """What the request names, by place, and of all names that stand in it whether they are meant."""
         judge = Judge(self._known, self._phrases, self._encoders.bulk.encode, self._recent)
         tables = (self._overlay.names, self._overlay.base.names)
         spans = named_in(heard(request), tables, self.sees, self._is_word, judge)
         ids = [item for span in spans for item in sorted(span.items)]
-        return {item: place for place, item in enumerate(dict.fromkeys(ids))}, judge.doubted
+        return {item: place for place, item in enumerate(dict.fromkeys(ids))}, judge.verdicts
 
     def _known(self, item: str) -> Item:
         found = self._overlay.state.get(item)
@@ -198,7 +202,7 @@ class Searcher:
         """
         request = heard(request)
         looked, weight = self._looks(request)
-        named, doubted = self._hear(request) if names else ({}, {})
+        named, verdicts = self._hear(request) if names else ({}, {})
         linked = self.linked(named) if links else {}
         asked = (*named, *linked, *filter(self.sees, also))
         ordinals = dict.fromkeys(o for item in asked if (o := self._overlay.ordinal(item)) is not None)
@@ -212,7 +216,7 @@ class Searcher:
         found = [self._weigh(ordinal, looked, named, weight) for ordinal in ordinals]
         for ordinal, evidence in zip(ordinals, found, strict=True):
             evidence.last_time = last_time.get(ordinal, 0.0)
-            if (verdict := doubted.get(evidence.item.id)) is not None:
+            if (verdict := verdicts.get(evidence.item.id)) is not None and not verdict.counts:
                 evidence.doubt(verdict.unlike)
             if (link := linked.get(evidence.item.id)) is not None:
                 evidence.link, evidence.linked_to = link.strength, link.seed

@@ -162,6 +162,7 @@ def _weighed(push: _Push, item: Item, *, owner: bool) -> Verdict:
         gate, cut = "drowned", _cut(push, ranked, place, pushed)
         told = _CUTS[cut].format(probability=mine.probability, bar=push.bar, rank=place + 1)
         words = f"It was found and not pushed: {told}."
+    words += _about_its_name(push, item.id)
     return Verdict(
         item=item.id,
         gate=gate,
@@ -173,6 +174,14 @@ def _weighed(push: _Push, item: Item, *, owner: bool) -> Verdict:
         bar=push.bar,
         words=words,
     )
+
+
+def _about_its_name(push: _Push, item: str) -> str:
+    """Why a word that is a name of the item counts as its name in this request, or does not."""
+    verdict = push.searcher.hear_name(push.request, item) if push.names else None
+    if verdict is None:
+        return ""
+    return f" Its name {'is meant' if verdict.counts else 'is said, but not meant'}: {verdict.why}."
 
 
 def _verdict(item: str, bar: float, gate: Gate, words: str, *, rule: FilterRule = "") -> Verdict:

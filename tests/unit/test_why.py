@@ -475,3 +475,13 @@ def test_the_command_says_who_may_ask_about_whom(service: Service) -> None:
 
     assert told.exit_code == 1
     assert "Only the owner" in told.stderr
+
+
+def test_it_says_why_a_word_is_or_is_not_taken_for_a_name(world: World) -> None:
+    world.happens(skill("toad", "Prints in resin"))
+
+    meant = ask(world, "skill:toad", "toad and paper").words
+    assert "Its name is meant: " in meant
+    assert "it stands without an article" in meant
+    not_meant = ask(world, "skill:toad", "a toad sits in the window well").words
+    assert "Its name is said, but not meant: it is one of many" in not_meant
