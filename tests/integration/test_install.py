@@ -102,6 +102,9 @@ def test_the_wheel_has_what_the_code_reads_and_nothing_from_the_top_level(wheel:
         "projections/ranker.json",
         "projections/models/static/model.safetensors",
         "projections/models/static/NOTICE",
+        "projections/models/contextual/model.onnx",
+        "projections/models/contextual/tokenizer.json",
+        "projections/models/contextual/NOTICE",
         "ops/demo_files",
         "ops/world_data",
     ):

@@ -23,7 +23,8 @@ ONLY_IN = {
     ),
     "rq": ("workers/", "ops/"),
     "model2vec": ("projections/encoder.py",),
-    "usearch": ("projections/",),
+    "onnxruntime": ("projections/contextual.py",),
+    "usearch": ("projections/graph.py",),  # which sees to it that onnxruntime is imported before
     "bm25s": ("projections/", "ops/baselines.py"),
     "starlette": ("api/",),
     "uvicorn": ("api/",),

@@ -14,6 +14,7 @@ HEAVY = {
     "rq",
     "starlette",
     "structlog",
+    "onnxruntime",
     "usearch",
     "uvicorn",
 }
