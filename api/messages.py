@@ -31,6 +31,7 @@ class PushRequest(Request, frozen=True, kw_only=True):
     """Pointers already shown in this session are not shown again unless the item changed. Empty: no memory of it."""
     turn: str = ""
     project: str = ""
+    """Where it is asked. Counts a little for a request that points back ("as we did last time")."""
     recent: tuple[str, ...] = ()
     """The last line or two of the chat before the request, oldest first."""
     already_shown: tuple[str, ...] = ()

@@ -146,7 +146,7 @@ class Service:
 
     def _searcher(self, overlay: Overlay, request: PushRequest, now: Millis) -> Searcher:
         reader = overlay.state.reader(request.reader)
-        return Searcher(overlay, self._encoders, reader, now, request.recent, request.project)
+        return Searcher(overlay, self._encoders, reader, now, request.recent, request.project, request.session)
 
     def search(self, request: SearchRequest, *, now: Millis | None = None) -> SearchResponse:
         """Everything that may fit, best first, without the push's bar and caps."""

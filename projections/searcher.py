@@ -85,7 +85,7 @@ class Evidence(msgspec.Struct, gc=False):
 class Searcher:
     """Answers for one reader at one moment. Make one per request; it must not outlive it.
 
-    `recent` are the lines said just before the request, and `project` is where it is asked.
+    `recent` are the lines said just before the request; `project` and `session` are where it is asked.
     """
 
     def __init__(
@@ -96,12 +96,14 @@ class Searcher:
         now: Millis,
         recent: Sequence[str] = (),
         project: str = "",
+        session: str = "",
     ) -> None:
         self._overlay = overlay
         self._encoders = encoders
         self._reader = reader
         self._recent = recent
         self._project = project
+        self._session = session
         self._now = now
         self._refused = refusals(overlay.policies, reader, now)
         self._visible: BoolArray = self._refused == 0
@@ -233,6 +235,8 @@ class Searcher:
             return {}
         policies = self._overlay.policies
         pool = self._visible & (policies.of_kind("session") | policies.of_kind("approach"))
+        if (present := self._overlay.ordinal(f"session:{self._session}")) is not None:
+            pool[present] = False
         asked = Asked(back, self._recent, self._project, self._now)
         places = [Place(*place) for place in self._places]
         return meant(asked, self._overlay, places, pool, lambda found: self._meanings(found, looked), self._sees_use)

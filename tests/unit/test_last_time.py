@@ -170,9 +170,10 @@ def best(
     *,
     before: Sequence[str] = (),
     project: str = "",
+    session: str = "",
     links: bool = True,
 ) -> list[Evidence]:
-    asked = Searcher(world.overlay, encoder(), world.overlay.state.reader(reader), NOW, before, project)
+    asked = Searcher(world.overlay, encoder(), world.overlay.state.reader(reader), NOW, before, project, session)
     found = asked.find(request, links=links)
     return sorted((e for e in found if e.last_time > 0), key=lambda e: -e.last_time)
 
@@ -271,6 +272,17 @@ def test_what_a_reader_may_not_see_is_not_meant_and_moves_nothing() -> None:
 
     assert {e.item.id: e.last_time for e in best(world, request, "sub:lab")} == before
     assert "session:secret" in [e.item.id for e in best(world, request)]
+
+
+def test_the_session_that_is_going_on_is_not_last_time() -> None:
+    world = lived()
+    session(world, "now", at(9, 15), "household", "the water statement, same as last time", "skill:tide")
+    request = "the water statement, same as last time"
+
+    assert best(world, request)[0].item.id == "session:now"
+    found = best(world, request, session="now")
+    assert found[0].item.id == "session:water"
+    assert "session:now" not in [e.item.id for e in found]
 
 
 def test_a_muted_session_is_not_meant() -> None:
