@@ -68,7 +68,7 @@ def eval_(
         setups = setups or "all"
     _fitting(world, no_bar, cases, own=own, setups=setups, gates=gates)
     _fitting_sets(sets, alone=not (world or no_bar or cases or gates), own=own)
-    reporting.check(others=bool(world or no_bar or cases or own or setups or gates or sets.sources or sets.makes()))
+    reporting.check(others=bool(world or no_bar or cases or own or setups or gates or sets.sources or sets.compared))
     from .processes import quiet_libraries  # noqa: PLC0415
 
     quiet_libraries()
@@ -108,10 +108,11 @@ def _fitting_sets(sets: Sets, *, alone: bool, own: bool) -> None:
             "--set, --locomo and --longmemeval each stand for themselves: leave out the others, --world, --no-bar, "
             "--cases and --gates."
         )
-    if own and (sets.sources or sets.makes()):
+    if own and (sets.sources or sets.compared):
         raise click.UsageError("--own is about your own log: leave out sets and other makes.")
     if sets.limit and not sets.sources:
         raise click.UsageError("--limit is for --set, --locomo and --longmemeval.")
+    sets.makes()  # a peer that is not installed is told before the work
 
 
 def _names(setups: str) -> list[str] | None:

@@ -40,6 +40,11 @@ class Sets:
         """What was named to be read; at most one of them makes sense."""
         return tuple(path for path in (self.folder, self.locomo, self.longmemeval) if path is not None)
 
+    @property
+    def compared(self) -> bool:
+        """Whether any other make is asked."""
+        return self.baselines or self.peers
+
     def read(self, seed: int) -> tuple[PublicSet, int]:
         """The set with the cases that are asked, and how many it has in all.
 
@@ -56,10 +61,12 @@ class Sets:
         raise ValueError("no set was named")
 
     def makes(self) -> Makes:
-        """The other makes that are asked, too."""
+        """The other makes that are asked, too. Raises RecallError when a peer is not installed."""
         from .baselines import BASELINES  # noqa: PLC0415
-        from .peers import PEERS  # noqa: PLC0415
+        from .peers import PEERS, require  # noqa: PLC0415
 
+        if self.peers:
+            require()
         return {**(BASELINES if self.baselines else {}), **(PEERS if self.peers else {})}
 
     def others(self, world: World, bars: Bars) -> dict[str, list[Answer]]:
@@ -105,9 +112,10 @@ def ask_set(sets: Sets, seed: int, bars: Bars) -> dict[str, Any]:
 
     asked, of = sets.read(seed)
     encoders, makes = load_encoders(), sets.makes()
-    # First, so that a peer that is not there is told before the work.
-    ranked = rank_others(asked, encoders, makes, _steps(bars, "baselines", asked.cases)) if makes else {}
-    ranked = {PRODUCT: rank_set(asked, encoders, _steps(bars, "cases", asked.cases)), **ranked}
+    # The product first: an encoder that was asked the same shortly before answers from memory.
+    ranked = {PRODUCT: rank_set(asked, encoders, _steps(bars, "cases", asked.cases))}
+    if makes:
+        ranked |= rank_others(asked, encoders, makes, _steps(bars, "baselines", asked.cases))
     return {
         "set": asked.name,
         "owners": len(asked.groups),

@@ -88,6 +88,12 @@ PEERS: Final[Makes] = {"peer:geny-memory-adaptor": Geny, "peer:agentrecall-db": 
 """By name, how to make one; making one raises RecallError when it is not installed."""
 
 
+def require() -> None:
+    """Raise RecallError, which says how to install them, unless all peers are there: before a run, not in its midst."""
+    _module("geny_memory_adaptor", "geny-memory-adaptor")
+    _module("agentrecall", "agentrecall-db")
+
+
 def _module(name: str, package: str) -> Any:
     try:
         return importlib.import_module(name)

@@ -179,3 +179,13 @@ def test_a_peer_answers_the_same_cases_or_says_how_to_install_it(peer: str, modu
     found = {name: set(ids) for name, ids in pushed(run_baselines(asked, encoder, {peer: PEERS[peer]})[peer]).items()}
 
     assert found == {"seen": {"boat", "barge"}, "muted": {"barge"}, "again": {"boat", "barge"}}
+
+
+def test_a_peer_that_is_not_installed_is_told_before_anything_is_asked() -> None:
+    if find_spec("geny_memory_adaptor") and find_spec("agentrecall"):
+        pytest.skip("both peers are installed")
+    said = CliRunner().invoke(main, ["eval", "--world", str(TINY), "--peers", "--json"])
+
+    assert said.exit_code == 1
+    assert "instant-recall[eval-peers]" in json.loads(said.stdout)["message"]
+    assert CliRunner().invoke(main, ["eval", "--own", "--peers"]).exit_code == 2
