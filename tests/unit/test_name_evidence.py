@@ -109,6 +109,89 @@ the shepherd skill reminded the wrong person
 is oyster's key still valid
 falcon needs a new disk, the old one clicks
 """
+HARD_ORDINARY = """
+falcon nest on the office tower, whom do i tell
+pepper spray legal in austria?
+anchor tattoo, does it hurt
+pumpkin carving ideas for kids
+walnut allergy symptoms
+whistle while you work lyrics
+what's the difference between a rake and a hoe
+cobbler near the station that fixes heels
+lantern festival dates this year
+how to clean a suede needle thing
+polish grammar is killing me
+i want to learn polish before the trip
+is Polish harder than Czech
+the scout movement was founded when
+shepherd's pie with lentils, how long in the oven
+why do pigeons bob their heads
+add pepper to the shopping list
+add two pumpkins to the shopping list
+kids want pumpkin costumes
+do ravens remember faces
+raven feathers found on the path
+he sharpens the rake in the shed
+oyster sauce substitute
+my daughter needs needle and thread for school
+buy walnut oil
+the pumpkin on the porch has gone mouldy
+put the lantern on the terrace
+check the anchor before we sail
+take the whistle to the match
+use pepper instead of salt
+ask the shepherd how many sheep he has
+can pigeons smell
+is pepper good for the stomach
+does walnut stain fingers
+is walnut harder than oak
+does pumpkin freeze well
+scout camp packing list
+needles for the sewing machine, which size
+"""
+"""Short, without articles, stuffs, set phrases: what the form of a sentence tells least of."""
+HARD_NAMES = """
+falcon disk full?
+lantern subscribers, how many are there now
+what's the ip of oyster
+anchor: old address again
+pumpkin timer for eight minutes
+the falcon is making noise again, is the copy done
+our falcon has not copied anything since monday
+scouts landlord letter is too formal
+hopper is stuck
+ferret and rake both crashed
+send it through polish first
+could you have shepherd remind ana
+pigeon!
+hey raven, hold the newsletter
+start hopper with priority three
+pepper says four spoons, that can't be right
+needle: find 'deposit' in the letters from the landlord
+why is walnut so slow today
+where's cobbler's config
+when did whistle last run
+i think lantern forgot the mail
+ssh into falcon and look at the disk
+copy the films from walnut to falcon
+rake the prices page into csv
+polish this paragraph
+polish the second paragraph in plain words
+whats wrong with oyster
+turn off pumpkin at night
+what can ferret do
+does needle work with pdfs
+give me the status of hopper
+check falcon
+log in to oyster
+falcon status
+restart the falcon
+make raven wait until monday
+FALCON IS DOWN
+Falcon is down
+Is Falcon down?
+oyster password
+"""
 
 
 @cache
@@ -133,6 +216,18 @@ def test_an_ordinary_word_is_not_taken_for_a_name(request_: str) -> None:
 @pytest.mark.parametrize("request_", NAMES.strip().splitlines())
 def test_a_name_that_is_an_ordinary_word_is_heard(request_: str) -> None:
     assert len(named(request_)) == 1
+
+
+@pytest.mark.parametrize("request_", HARD_NAMES.strip().splitlines())
+def test_a_name_in_a_few_words_is_heard(request_: str) -> None:
+    assert named(request_)
+
+
+def test_of_the_hardest_ordinary_words_most_are_not_taken_for_names() -> None:
+    wrong = [request for request in HARD_ORDINARY.strip().splitlines() if named(request)]
+
+    # Twelve of 38 today, such as "is pepper good for the stomach": to let them pass would lose names.
+    assert len(wrong) <= 12, wrong
 
 
 def test_the_kind_of_thing_beside_it_outweighs_an_article() -> None:
