@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from heapq import merge
+from sys import intern
 
 import msgspec
 
@@ -36,6 +37,7 @@ class Uses:
         """Uses touched since the base: by item and audience, the sessions with their times."""
         self._sorted: dict[tuple[str, _Audience], _Latest] = {}
         """The same, latest first; made when asked for, dropped when there is another use."""
+        self._audiences: dict[_Audience, _Audience] = {}
 
     def of_session(self, session: str) -> tuple[Use, ...]:
         """Everything used in a session, in order of first use."""
@@ -83,7 +85,11 @@ class Uses:
 
     def put(self, session: str, uses: tuple[Use, ...]) -> None:
         """Take in a session as a snapshot holds it. Only for sessions that are not known yet."""
-        self._by_session[session] = uses
+        # Each row of a file brings its own copy of the same few labels and ids.
+        same = self._audiences.setdefault
+        self._by_session[session] = uses = tuple(
+            Use(intern(use.item), use.at, same(use.audience, use.audience), use.helped) for use in uses
+        )
         for use in uses:
             self._file(session, use)
 

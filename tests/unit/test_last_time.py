@@ -285,6 +285,13 @@ def test_the_session_that_is_going_on_is_not_last_time() -> None:
     assert "session:now" not in [e.item.id for e in found]
 
 
+def test_an_old_version_that_helped_is_not_meant() -> None:
+    world = lived()
+    world.happens(skill("turnstile2", supersedes="skill:turnstile"), at=at(9, 1))
+
+    assert "skill:turnstile" not in [e.item.id for e in best(world, "do it the way you got the water statement")]
+
+
 def test_a_muted_session_is_not_meant() -> None:
     world = lived()
     world.happens(ev.ItemMuted(item="session:water"))

@@ -130,6 +130,13 @@ def test_links_are_one_hop() -> None:
     assert list(linked(made)) == ["skill:labelmaker"]
 
 
+def test_a_link_to_an_old_version_shows_neither_it_nor_anything_in_its_place() -> None:
+    made = world()
+    made.happens(skill("labelmaker2", supersedes="skill:labelmaker"))
+
+    assert linked(made) == {}
+
+
 # --- what the reader may not see --------------------------------------------------------------------------------------
 
 

@@ -141,7 +141,7 @@ def test_a_product_that_shows_everything_fails_on_every_route(monkeypatch: pytes
 
 
 def test_a_product_that_knows_no_names_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Searcher, "named", lambda _self, _request: {})
+    monkeypatch.setattr(Searcher, "_hear", lambda _self, _request: ({}, {}))
 
     assert all(tally.failures for tally in run_probes(read_world(TINY), named=30, access=0) if tally.probes)
 
