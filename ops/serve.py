@@ -39,6 +39,7 @@ def serve_api(settings: Settings, *, tcp: int | None = None) -> None:
         server="external" if settings.redis_url else "embedded",
         record=Recorder(events),
     )
+    service.warm()
     serve(
         create_app(service),
         socket_path=settings.api_socket,

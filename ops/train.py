@@ -28,9 +28,7 @@ from ..projections.ranker import FEATURES, WEIGHTS
 from .train_data import Asked, read_all
 
 FOLDS: Final = 5
-STRENGTH: Final = 10.0
-"""scikit-learn's C. Features are 0 to 1 and not scaled, so its default of 1 would hold the weights too small."""
-MOST_FALSE: Final = 0.19
+MOST_FALSE: Final = 0.15
 """Share of requests with nothing to find that may get a push. The promise is 0.20; the rest is for new requests."""
 SILENT_KINDS: Final = ("none",)
 """Kinds in which nothing is right and nothing is hidden. Without any such: all requests that expect nothing."""
@@ -113,7 +111,7 @@ def fit(table: Table, chosen: NDArray[np.bool_], seed: int) -> Fitted:
         linear_model: Any = importlib.import_module("sklearn.linear_model")
     except ImportError as error:
         raise RecallError("Training needs scikit-learn: `pip install instant-recall[train]`.") from error
-    model = linear_model.LogisticRegression(C=STRENGTH, max_iter=1_000, random_state=seed)
+    model = linear_model.LogisticRegression(C=1.0, max_iter=1_000, random_state=seed)
     model.fit(table.features[chosen], table.right[chosen], sample_weight=table.weight[chosen])
     return Fitted(np.asarray(model.coef_[0], dtype=np.float64), float(model.intercept_[0]))
 
