@@ -34,7 +34,7 @@ from instant_recall.workers.jobs import build_snapshot
 @pytest.fixture(autouse=True)
 def _the_encoder_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes a third of a second, and every doctor and every build loads it."""
-    for module in ("projections.encoder", "ops.checks_snapshots"):
+    for module in ("projections.encoders", "ops.checks_snapshots"):
         monkeypatch.setattr(f"instant_recall.{module}.load_encoders", LOADED)
 
 

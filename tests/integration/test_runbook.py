@@ -129,7 +129,7 @@ def up(home: Path, *words: str) -> Iterator[str]:
 
 @pytest.fixture
 def place(home: Path, owner: str, monkeypatch: pytest.MonkeyPatch) -> Place:
-    for module in ("projections.encoder", "ops.checks_snapshots"):
+    for module in ("projections.encoders", "ops.checks_snapshots"):
         monkeypatch.setattr(f"instant_recall.{module}.load_encoders", LOADED)
     monkeypatch.setenv("INSTANT_RECALL_HOME", str(home))
     monkeypatch.setenv("INSTANT_RECALL_OWNER", owner)
