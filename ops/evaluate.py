@@ -85,7 +85,7 @@ def ask(
         world: what happened, and the cases.
         bar: see `run`; a setup without a bar has none, whatever is said here.
         setup: which parts of the product take part.
-        encoder: the bundled one when it is None; several runs can share one.
+        encoders: the bundled ones when it is None; several runs can share one.
         on_case: told (cases asked, cases in all) after each case.
     """
     playback = Playback(world, load_encoders() if encoders is None else encoders, setup)

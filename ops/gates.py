@@ -69,7 +69,7 @@ def gates(
         answers: what was pushed.
         setup: with which parts of the product, as for evaluate.ask.
         bar: as it was for the answers.
-        encoder: the bundled one when it is None.
+        encoders: the bundled ones when it is None.
         on_case: told (misses asked about, misses in all) after each.
     """
     expecting = [answer for answer in answers if answer.case.expect]

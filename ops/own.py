@@ -78,7 +78,7 @@ def run_own(log: EventLog, encoders: Encoders, on_event: Callable[[int], None] |
 
     Args:
         log: whose corrections; it is only read.
-        encoder: what requests are understood with.
+        encoders: what requests are understood with.
         on_event: told how many events have been replayed.
 
     Raises:

@@ -64,7 +64,7 @@ class Playback:
 
     Args:
         world: what happens.
-        encoder: what the service encodes with.
+        encoders: what the service encodes with.
         setup: which part of it is fed.
     """
 
