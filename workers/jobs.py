@@ -22,7 +22,7 @@ from ..events.redis_log import driver_errors
 from ..events.settings import Settings
 from ..events.types import SnapshotPublished
 from ..projections.snapshot_store import SnapshotStore
-from .lease import Lease
+from .lease import DEFAULT_TTL_MS, Lease
 from .queue import tag
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+WAIT_MS = DEFAULT_TTL_MS + 10_000
+"""How long a job waits for another builder: longer than the lease of one that was killed, since nobody asks again for
+what a job gave up. A person at a terminal is told at once instead."""
 KEEP = 3
 """Generations that stay on disk: the current one, one that readers may still be leaving, one to fall back to."""
 
@@ -63,7 +66,7 @@ def build_snapshot(
         with (
             job_client(settings, of_job=redis_url is None) as client,
             driver_errors(client),
-            Lease(client, owner, f"snapshot:{tag(settings)}") as held,
+            Lease(client, owner, f"snapshot:{tag(settings)}", wait_ms=WAIT_MS if redis_url is None else 0) as held,
         ):
             if held:
                 return _build(settings, client, full=full)

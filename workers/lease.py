@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
 from types import TracebackType
 
 import redis
@@ -18,6 +19,9 @@ log = structlog.get_logger()
 
 DEFAULT_TTL_MS = 60_000
 """How long a lease outlives a holder that was killed. It is renewed three times in that while."""
+
+_LOOK_AGAIN_S = 0.5
+"""How often a waiting one looks whether the lease has ended."""
 
 RENEW = """
 -- KEYS[1] the lease; ARGV[1] the holder's token; ARGV[2] milliseconds. Returns 1, or 0 when somebody else holds it.
@@ -39,14 +43,19 @@ class Lease:
             if held:
                 ...
 
+    `wait_ms`: how long entering waits for somebody else's lease to end; that of a holder who was killed ends by itself.
+
     Raises (on entering): redis.RedisError when the server cannot be reached. Losing the server or the lease later is
     logged and does not stop the work.
     """
 
-    def __init__(self, client: redis.Redis, owner: str, name: str, *, ttl_ms: int = DEFAULT_TTL_MS) -> None:
+    def __init__(
+        self, client: redis.Redis, owner: str, name: str, *, ttl_ms: int = DEFAULT_TTL_MS, wait_ms: int = 0
+    ) -> None:
         self._client = client
         self._key = f"ir:{{{owner}}}:lease:{name}"
         self._ttl_ms = ttl_ms
+        self._wait_ms = wait_ms
         self._token = secrets.token_hex(16)
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -64,9 +73,12 @@ class Lease:
         return bool(self._client.eval(RELEASE, 1, self._key, self._token))
 
     def __enter__(self) -> bool:
-        """Take the lease; False when somebody else holds it."""
-        if not self.take():
-            return False
+        """Take the lease; False when somebody else holds it (still, after `wait_ms`)."""
+        deadline = time.monotonic() + self._wait_ms / 1_000
+        while not self.take():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(min(_LOOK_AGAIN_S, self._wait_ms / 1_000))
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
         self._thread.start()
         return True

@@ -224,6 +224,16 @@ def test_a_lease_has_one_holder_and_only_its_holder_gives_it_back(world: World) 
     assert second.take()
 
 
+def test_who_waits_gets_the_lease_of_a_holder_that_was_killed(world: World) -> None:
+    killed = Lease(world.client, "owner", "work", ttl_ms=1_200)
+    assert killed.take()
+
+    with Lease(world.client, "owner", "work") as impatient:
+        assert not impatient
+    with Lease(world.client, "owner", "work", wait_ms=10_000) as patient:
+        assert patient
+
+
 def test_leases_of_other_owners_and_other_names_are_apart(world: World) -> None:
     assert Lease(world.client, "owner", "work").take()
     assert Lease(world.client, "other", "work").take()

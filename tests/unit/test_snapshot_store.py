@@ -70,7 +70,12 @@ def test_everything_is_on_the_disk_before_current_names_it(
 ) -> None:
     synced: list[int] = []
     sync = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda file: (synced.append(os.fstat(file).st_ino), sync(file)))
+
+    def noted(file: int) -> None:
+        synced.append(os.fstat(file).st_ino)
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", noted)
     _publish(store)
     generation = store.root / "gen-000001"
     pointer = synced.index((store.root / "CURRENT").stat().st_ino)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import shutil
 from datetime import UTC, datetime
@@ -13,7 +14,6 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from instant_recall.events.errors import RecallError
-from instant_recall.ops import statistics
 from instant_recall.ops.cli import main
 from instant_recall.ops.curves import curve, point
 from instant_recall.ops.evaluate import Answer
@@ -186,7 +186,7 @@ def test_without_scipy_nothing_is_run_and_the_remedy_is_told(world: World, monke
     def missing(_name: str) -> Any:
         raise ImportError
 
-    monkeypatch.setattr(statistics.importlib, "import_module", missing)
+    monkeypatch.setattr(importlib, "import_module", missing)
 
     with pytest.raises(RecallError, match=r"pip install instant-recall\[eval\]"):
         run_suite(world)
