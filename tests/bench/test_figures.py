@@ -40,9 +40,7 @@ def test_a_push_stays_within_its_time(items: int, push_p99_ms: float) -> None:
     assert set(Path(tempfile.gettempdir()).glob("ir-bench-*")) == before
 
 
-@pytest.mark.skipif(
-    not (WORLDS / "workshop").is_dir(), reason="RECALL_WORLDS does not name a folder with `workshop`"
-)
+@pytest.mark.skipif(not (WORLDS / "workshop").is_dir(), reason="RECALL_WORLDS does not name a folder with `workshop`")
 def test_the_world_workshop_is_answered_as_well_as_we_set_ourselves() -> None:
     result = evaluate.run(WORLDS / "workshop")
     kinds = result["kinds"]
