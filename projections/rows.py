@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from .items import Item
@@ -17,7 +17,7 @@ NOT_FOR: Final = 2
 TEXT: Final = 3
 """A piece of what the item says: a section of a note or document, a turn of a session."""
 OPENING: Final = 4
-"""How such a piece begins: a key to it by meaning alone, since its words are the text's already."""
+"""How a turn of the owner's begins: a key to the session by meaning alone, since its words are the text's already."""
 
 GROUPS: Final = ("topics", "keys", "texts")
 """Rows whose vectors stand together: topics (and openings) and keys are short and precious, texts are long."""
@@ -50,25 +50,21 @@ def rows_of(item: Item) -> list[Row]:
     rows = [Row(TOPIC, head, "", item.audience)] if head.strip() else []
     # One section: it says together with its heading what it is about. Several: each stands for itself.
     if len(item.parts) == 1 and item.kind != "session" and not item.description:
-        rows = [*_text(f"{head} {item.parts[0].text}", item.parts[0].anchor, item.audience, opens=True)]
+        rows = [Row(TEXT, f"{head} {item.parts[0].text}", item.parts[0].anchor, item.audience)]
     else:
         least = WORDS_OF_A_TURN if item.kind == "session" else 1
         for part in item.parts:
             if len(part.text.split()) >= least:
                 # What the owner asks says what it was about; what is answered is long, and says it less well.
-                rows += _text(part.text, part.anchor, item.audience, opens=part.role in {"", "owner"})
+                if part.role == "owner":
+                    rows.append(Row(OPENING, _opening(part.text), part.anchor, item.audience))
+                rows.append(Row(TEXT, part.text, part.anchor, item.audience))
     rows += [
         Row(NOT_FOR if key.negative else USE, key.phrase, "", key.audience, key.weight)
         for key in item.keys
         if key.phrase.strip()
     ]
     return list(dict.fromkeys(rows))
-
-
-def _text(text: str, anchor: str, audience: tuple[str, ...], *, opens: bool) -> Iterator[Row]:
-    if opens:
-        yield Row(OPENING, _opening(text), anchor, audience)
-    yield Row(TEXT, text, anchor, audience)
 
 
 def _opening(text: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 from instant_recall.events.envelope import draft
 from instant_recall.events.errors import EncoderMissing
 from instant_recall.events.memory_log import MemoryEventLog
+from instant_recall.events.types import TurnRecorded
 from instant_recall.projections import contextual
 from instant_recall.projections.base import empty_base
 from instant_recall.projections.building import build
@@ -85,14 +86,14 @@ def test_texts_go_to_the_static_encoder_and_what_is_short_to_the_contextual_one(
     world.happens(skill("heron", "Watches"), note("kiln", LONG))
     kinds = [row.kind for item in world.overlay.state.all() for row in rows_of(item)]
 
-    assert kinds == [TOPIC, OPENING, TEXT]
+    assert kinds == [TOPIC, TEXT]
     catch_up(Overlay(empty_base(both.dims), both), log)
-    assert (bulk.texts, precious.texts) == (1, 2)
+    assert (bulk.texts, precious.texts) == (1, 1)
 
 
 def test_an_opening_is_whole_words_and_short_and_finds_by_meaning_alone() -> None:
     world = World()
-    world.happens(note("kiln", LONG))
+    world.happens(TurnRecorded(session="s1", turn=1, role="owner", text=f"kiln {LONG}"))
     (item,) = world.overlay.state.all()
     (opening,) = [row.text for row in rows_of(item) if row.kind == OPENING]
 
