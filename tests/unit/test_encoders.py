@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -171,3 +172,12 @@ def test_a_graph_may_be_made_before_an_encoder_is_loaded(module: str) -> None:
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(len(GROUPS))
+
+
+def test_loading_the_encoders_writes_no_file_anywhere(tmp_path: Path) -> None:
+    """Later versions of onnxruntime keep a telemetry session in the temporary folder."""
+    code = "from instant_recall.projections.encoders import load_encoders; load_encoders().encode_request('x')"
+    folders = {"TMPDIR": str(tmp_path), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], env=os.environ | folders, cwd=tmp_path, check=True, timeout=60)
+
+    assert list(tmp_path.iterdir()) == []
