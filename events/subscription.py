@@ -117,13 +117,23 @@ class Subscription:
                 # Whatever the group believes, what comes next is what stands behind the checkpoint.
                 self._client.xgroup_setid(self._stream, self._group, str(self.checkpoint))
                 self._new = True
-            return self._read(">", limit, block_ms)
+            return self._new_ones(limit, block_ms)
         except ResponseError as error:
             if not str(error).startswith(("NOGROUP", "UNBLOCKED")):
                 raise
             log.warning("subscription.group_lost", group=self._group, checkpoint=str(self.checkpoint))
             self._join()
             return []
+
+    def _new_ones(self, limit: int, block_ms: int) -> list[Delivery]:
+        """Events that were never delivered."""
+        found = self._read(">", limit, block_ms)
+        if not found:
+            # A consumer that was paused may have fetched the last event before it was refused and ended: it is pending
+            # though nobody handles it, and no later event may come that would show the gap.
+            summary = cast("dict[str, int]", self._client.xpending(self._stream, self._group))
+            self._new = not summary["pending"]
+        return found
 
     def again(self) -> None:
         """Have everything behind the checkpoint delivered once more."""

@@ -117,4 +117,4 @@ def test_the_wheel_has_what_the_code_reads_and_nothing_from_the_top_level(wheel:
         if path.is_file()
     }
     assert tracked <= {name.removeprefix("instant_recall/ops/") for name in names}
-    assert wheel.stat().st_size < 20_000_000
+    assert wheel.stat().st_size < 30_000_000  # of which the two encoders are 25
