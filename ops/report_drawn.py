@@ -148,9 +148,6 @@ def _hollow(name: str) -> bool:
 
 
 def _dashes(name: str, result: SuiteResult) -> int:
-    if name in result.setups:
-        # It lies on the curve that it adds nothing to; dashed, both are seen.
-        return 1 if name in result.notes else 0
     return 1 + list(result.baselines).index(name) % 3 if name in result.baselines else 0
 
 

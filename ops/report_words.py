@@ -14,7 +14,7 @@ from .setups import BASELINE, SETUPS
 from .statistics import ALPHA
 from .suite_result import Comparison, Point, SuiteResult
 
-Word = Literal["starts", "earns", "costs", "unproven", "does not earn", "harms", "not built"]
+Word = Literal["starts", "earns", "costs", "unproven", "does not earn", "harms"]
 
 TOLD: Final[dict[Word, str]] = {
     "starts": "is where the comparison starts",
@@ -23,7 +23,6 @@ TOLD: Final[dict[Word, str]] = {
     "unproven": "is not proven here",
     "does not earn": "does not earn its place",
     "harms": "does harm here",
-    "not built": "is not built yet",
 }
 LOOK: Final[dict[Word, str]] = {
     "starts": "",
@@ -32,7 +31,6 @@ LOOK: Final[dict[Word, str]] = {
     "unproven": "doubt",
     "does not earn": "bad",
     "harms": "bad",
-    "not built": "bad",
 }
 """How a word is marked on the page."""
 
@@ -54,8 +52,6 @@ def judgements(result: SuiteResult) -> list[Judgement]:
 
 
 def _judged(result: SuiteResult, setup: str) -> Judgement:
-    if setup in result.notes:
-        return Judgement(setup, setup, "not built", _sentence(result.notes[setup].removeprefix("not built yet: ")))
     found, silence = (_against_predecessor(result, setup, measure) for measure in ("hit5", "silence"))
     if found is None:
         return Judgement(setup, setup, "starts", f"It is the first that was run here: {_says(result, setup)}.")
@@ -177,7 +173,3 @@ def _none(count: int) -> str:
 
 def _says(result: SuiteResult, setup: str) -> str:
     return str(result.settings.get("setups", {}).get(setup, setup))
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:].rstrip(".") + "."

@@ -47,9 +47,6 @@ SETUPS: Final[dict[str, Setup]] = {
 }
 """By name, each after the one that it builds on."""
 
-NOT_BUILT: Final[dict[str, str]] = {}
-"""What is to be known about a setup whose parts the product does not have yet."""
-
 
 def chosen(names: Iterable[str] | None = None) -> dict[str, Setup]:
     """The setups of these names in the order of SETUPS; all when it is None.

@@ -19,7 +19,7 @@ from .evaluate import Answer
 from .figures import percentiles
 from .gates import GateTable, gates
 from .probes import ACCESS_PROBES, NAMED_PROBES, run_probes
-from .setups import NOT_BUILT, SETUPS, run_setups
+from .setups import SETUPS, run_setups
 from .statistics import scipy
 from .suite_figures import asked, comparisons, figures, power, row_of
 from .suite_result import AskedCase, CaseRow, Curve, ProbeTally
@@ -100,7 +100,6 @@ def assemble(
         world=_described(world, name),
         cases=cases,
         setups=rows,
-        notes={setup: note for setup, note in NOT_BUILT.items() if setup in rows},
         figures={each: figures(cases, found, seed) for each, found in everything.items()},
         latency={each: percentiles([row.took_ms for row in found]) for each, found in everything.items()},
         tests=comparisons(cases, rows),

@@ -185,8 +185,6 @@ class SuiteResult(msgspec.Struct, kw_only=True):
     cases: list[AskedCase]
     """In the order in which they were asked; so are the rows of every setup."""
     setups: dict[str, list[CaseRow]]
-    notes: dict[str, str]
-    """By setup, what is to be known about it."""
     figures: dict[str, dict[str, Figures]]
     """By setup (and other make), then kind; `all` comes first."""
     latency: dict[str, dict[str, float]]

@@ -83,7 +83,7 @@ def _percent(rate: Rate) -> str:
 def _costs(result: SuiteResult) -> Iterator[tuple[str, ...]]:
     for make, kinds in result.figures.items():
         every = kinds["all"]
-        says = result.notes.get(make) or result.settings["setups"].get(make, "")
+        says = result.settings["setups"].get(make, "")
         yield (
             *(make, f"{every.tokens.mean:.0f}", f"{every.pointers.mean:.2f}", _percent(every.precision)),
             *(f"{every.forbidden}", f"{result.latency[make]['p99']:.1f}", says),

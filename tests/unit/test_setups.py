@@ -20,7 +20,7 @@ from instant_recall.events.types import (
 )
 from instant_recall.ops.evaluate import Answer, ask
 from instant_recall.ops.playback import timeline
-from instant_recall.ops.setups import NOT_BUILT, SETUPS, chosen, run_setups
+from instant_recall.ops.setups import SETUPS, chosen, run_setups
 from instant_recall.ops.worlds import Case, World, read_world
 
 TINY = Path(__file__).parent / "tiny_world"
@@ -120,7 +120,3 @@ def test_the_tokens_of_a_shorter_push_are_told_too(world: World) -> None:
 def test_a_setup_that_is_not_there_is_named_with_those_that_are() -> None:
     with pytest.raises(RecallError, match=r"no setup 'S9'.*S1, S2"):
         chosen(["S2", "S9"])
-
-
-def test_what_the_product_does_not_have_yet_is_told() -> None:
-    assert set(NOT_BUILT) <= set(SETUPS)

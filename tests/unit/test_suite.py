@@ -17,7 +17,7 @@ from instant_recall.events.errors import RecallError
 from instant_recall.ops.cli import main
 from instant_recall.ops.curves import curve, point
 from instant_recall.ops.evaluate import Answer
-from instant_recall.ops.setups import NOT_BUILT, SETUPS
+from instant_recall.ops.setups import SETUPS
 from instant_recall.ops.suite import SuiteResult, assemble, run_suite
 from instant_recall.ops.suite_figures import asked, figures, row_of
 from instant_recall.ops.suite_text import suite_lines
@@ -100,14 +100,6 @@ def test_each_setup_is_compared_with_the_baseline_and_with_what_it_builds_on(res
     assert {test.pairs for test in result.tests if test.measure == "hit5"} == {
         sum(bool(one.expect) for one in result.cases)
     }
-
-
-def test_what_is_not_built_yet_changes_nothing_and_is_said(result: SuiteResult) -> None:
-    if "S6" not in NOT_BUILT:
-        pytest.skip("it is built")
-    pushed = {name: [row.pushed for row in result.setups[name]] for name in ("S5", "S6")}
-    assert pushed["S5"] == pushed["S6"], "it is built: take it out of NOT_BUILT"
-    assert "not built yet" in result.notes["S6"]
 
 
 def test_answers_of_other_makes_get_figures_and_curves_too(world: World) -> None:
