@@ -6,6 +6,7 @@ Scores are fused as scores and never by rank: a rank says nothing about whether 
 
 from __future__ import annotations
 
+import hashlib
 import math
 import sys
 from collections.abc import Callable
@@ -64,6 +65,12 @@ class Model(msgspec.Struct, frozen=True):
     seed: int = 0
     cases: int = 0
 
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the weights do, and not with the bar: what a refit for one owner was made for."""
+        named = msgspec.json.encode((self.features, self.weights, self.bias))
+        return hashlib.sha256(named).hexdigest()[:16]
+
     def probability(self, evidence: Evidence) -> float:
         """The probability, 0 to 1, that a pointer to this item helps with the request."""
         total = self.bias
@@ -99,12 +106,13 @@ class Ranked(msgspec.Struct, frozen=True):
         return max(speaks, key=lambda route: speaks[route])
 
 
-def rank(found: list[Evidence]) -> list[Ranked]:
+def rank(found: list[Evidence], weights: Model | None = None) -> list[Ranked]:
     """Best first: what the request names, in the order of naming, then by probability, equals by id.
 
-    A named item is certain: its probability is 1 whatever its words and meaning say.
+    A named item is certain: its probability is 1 whatever its words and meaning say. `weights` are the reader's (see
+    own_model.py); those that come with the package when it is None.
     """
-    weights = model()
+    weights = weights or model()
     ranked = [Ranked(e, 1.0 if e.named >= 0 else weights.probability(e)) for e in found]
     return sorted(ranked, key=_order)
 
