@@ -6,6 +6,7 @@ import re
 
 from ..events.errors import NotFound
 from ..projections.items import Item, Part
+from ..projections.resolving import NOTHING
 
 _TURNS = re.compile(r"t(\d{1,18})-t(\d{1,18})")
 
@@ -20,7 +21,7 @@ def exact_text(item: Item, anchor: str = "") -> str:
         return "\n".join(filter(None, (_head(item), *map(_spoken, item.parts))))
     parts = [part for part in item.parts if part.anchor == anchor] or _range(item, anchor)
     if not parts:
-        raise NotFound("There is nothing at this address. `instant-recall search` shows what there is.")
+        raise NotFound(NOTHING)
     return "\n".join(map(_spoken, parts))
 
 

@@ -9,22 +9,24 @@ from typing import Final
 
 from .. import __version__
 from ..events.envelope import EventDraft, draft, now_ms
-from ..events.errors import NotFound, Refused
+from ..events.errors import Refused
 from ..events.log import EventLog
 from ..events.moment import time_text
 from ..events.position import Position
 from ..events.types import ItemOpened, Millis, SearchServed
+from ..projections import resolving
 from ..projections.eligibility import OWNER_NAME, eligible
 from ..projections.encoders import Encoders
 from ..projections.items import Item
 from ..projections.overlay import Overlay
+from ..projections.own_model import model_of
 from ..projections.push import compose
 from ..projections.ranker import rank
 from ..projections.searcher import Evidence, Searcher
 from ..projections.snapshot_store import SnapshotStore
 from ..projections.why import why
 from ..projections.words import heard
-from . import answers, meant
+from . import answers
 from .asked import was_asked
 from .follower import Follower
 from .history import History, Question, View, admitted
@@ -163,7 +165,7 @@ class Service:
             overlay = view.overlay
             position, generation = overlay.position, overlay.base.generation
             searcher = Searcher(overlay, self._encoders, overlay.state.reader(request.reader), view.now)
-            ranked = rank(searcher.find(request.query))
+            ranked = rank(searcher.find(request.query), model_of(searcher.tuning))
         wanted = [r for r in ranked if not request.kinds or r.evidence.item.kind in request.kinds][: request.limit]
         served = SearchServed(
             reader=request.reader,
@@ -182,18 +184,17 @@ class Service:
         )
 
     def open(self, request: OpenRequest, *, now: Millis | None = None) -> OpenResponse:
-        """The exact text behind an address or an id.
+        """The exact text behind an address, an id, or a name that only one item has.
 
         Raises:
             NotFound: there is no such thing, or the reader may not see it; the two cannot be told apart.
+            RecallError: several items that the reader sees have this name; the message lists their ids.
         """
         request = admitted(request)
         with self._view(request, READ_BUDGET_S, now) as view:
             overlay = view.overlay
             searcher = Searcher(overlay, self._encoders, overlay.state.reader(request.reader), view.now)
-            item, anchor = meant.at(overlay, request.address, searcher.sees)
-            if item is None:
-                raise NotFound("There is nothing at this address. `instant-recall search` shows what there is.")
+            item, anchor = resolving.meant(overlay, searcher, request.address)
             text = exact_text(item, anchor)
         opened = ItemOpened(item=item.id, reader=request.reader, session=request.session, anchor=anchor)
         self._record(draft(opened, occurred_at=view.asked_at))
@@ -237,7 +238,7 @@ class Service:
         with self._view(request, READ_BUDGET_S, now) as view:
             overlay = view.overlay
             searcher = Searcher(overlay, self._encoders, overlay.state.reader(whose), view.now)
-            item = meant.subject(overlay, request.item, searcher.sees, self._encoders.is_word, owner=owner)
+            item = resolving.subject(overlay, searcher, request.item, owner=owner)
             verdict = why(
                 overlay,
                 searcher,
@@ -275,8 +276,11 @@ class Service:
         return self._writer.correct(request, self._resolve(request.item))
 
     def forget(self, request: ForgetRequest) -> WriteResponse:
-        """Forget an item for good: no answer shows it again, and a job removes its bytes. Raises as `correct` does."""
-        return self._writer.forget(request, self._resolve(request.item))
+        """Forget an item for good: no answer shows it again, and a job removes its bytes. Raises as `correct` does.
+
+        A name has to be spelled right here.
+        """
+        return self._writer.forget(request, self._resolve(request.item, spelled=True))
 
     def status(self, request: StatusRequest = StatusRequest()) -> StatusResponse:  # noqa: B008 - it is frozen
         """How things stand, or stood, for the owner. Pushes, uptime, encoder and server are the present ones."""
@@ -334,17 +338,14 @@ class Service:
             overlay.forget(forgotten)
             yield View(overlay, complete, moment.now, asked_at, time_text(moment.now))
 
-    def _resolve(self, wanted: str) -> Item:
-        """The owner's item of this id, address or name."""
+    def _resolve(self, wanted: str, *, spelled: bool = False) -> Item:
+        """The owner's item of this id, address or name; one that is hidden only by its id or address."""
         with self._follower.at_tail(READ_BUDGET_S) as (overlay, _):
-            found = meant.at(overlay, wanted, lambda _item: True)[0]
+            found = resolving.at(overlay, wanted, lambda _item: True)[0]
             if found is not None and not found.forgotten and found.recorded_at:
                 return found
             searcher = Searcher(overlay, self._encoders, overlay.state.reader(OWNER_NAME), self._clock())
-            named = meant.called(overlay, wanted, searcher.sees, self._encoders.is_word)
-        if named is not None:
-            return named
-        raise NotFound("No item has this id, address or name. `instant-recall search` shows what there is.")
+            return resolving.meant(overlay, searcher, wanted, spelled=spelled)[0]
 
 
 def _behind(position: Position, wanted: str) -> bool:

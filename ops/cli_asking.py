@@ -160,7 +160,8 @@ def _explained(answer: WhyResponse) -> list[str]:
 def open_(invocation: Invocation, address: str, reader: str, session: str, as_of: str) -> None:
     """Print the exact text behind an address.
 
-    ADDRESS is an item's id, or what stands after "Open:" in a pointer or at the end of a line of `search`.
+    ADDRESS is what stands after "Open:" in a pointer or at the end of a line of `search`; or an item's id, or a name
+    that only one item has.
     """
     answer = invocation.client().open(address, reader=reader, session=session, as_of=as_of)
     invocation.output.message(answer, [*past(answer.as_of), *_opened(answer)])

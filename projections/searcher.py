@@ -101,6 +101,7 @@ class Searcher:
         self._overlay = overlay
         self._encoders = encoders
         self._reader = reader
+        self.tuning = overlay.state.tuning.seen_by(reader)
         self._recent = recent
         self._project = project
         self._session = session
@@ -160,7 +161,7 @@ class Searcher:
         """What the request names, by place, and of all names that stand in it whether they are meant."""
         judge = Judge(self._known, self._phrases, self._encoders.bulk.encode, self._recent)
         tables = (self._overlay.names, self._overlay.base.names)
-        spans = named_in(heard(request), tables, self.sees, self._is_word, judge)
+        spans = named_in(heard(request), tables, self.sees, self.is_word, judge)
         ids = [item for span in spans for item in sorted(span.items)]
         return {item: place for place, item in enumerate(dict.fromkeys(ids))}, judge.verdicts
 
@@ -172,7 +173,8 @@ class Searcher:
     def _phrases(self, item: Item) -> Iterable[str]:
         return (key.phrase for key in self.visible_keys(item) if not key.negative)
 
-    def _is_word(self, word: str) -> bool:
+    def is_word(self, word: str) -> bool:
+        """Whether a lower-case word is an ordinary one, of this owner or of the language."""
         return is_common(word) or self._encoders.is_word(word)
 
     def linked(self, seeds: Iterable[str]) -> dict[str, Link]:

@@ -27,6 +27,7 @@ from instant_recall.events.log import Appended
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.position import START, Position
 from instant_recall.projections.building import build
+from instant_recall.projections.resolving import NOTHING
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.tests.small_world import encoder
 
@@ -206,7 +207,7 @@ def test_what_is_hidden_and_what_never_was_answer_alike(service: Service, log: M
 
     with pytest.raises(NotFound) as refused:
         service.open(OpenRequest(address=address, reader="sub:lab"))
-    assert str(refused.value) == "There is nothing at this address. `instant-recall search` shows what there is."
+    assert str(refused.value) == NOTHING
 
 
 def test_publishing_many_is_all_or_none(service: Service, log: MemoryEventLog) -> None:
