@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Iterable, Iterator
 
@@ -72,12 +73,21 @@ def _check_event(event: Event) -> None:
         value = getattr(event, field.name)
         if isinstance(value, int) and value not in _INT64:
             raise InvalidEvent(f"{field.name} is {value}, which needs over 64 bits. Give a smaller number.")
+        _check_numbers(field.name, value)
         if field.name in _TIME_FIELDS and value is not None:
             _check_time(field.name, value)
         limit = MAX_ID_BYTES if field.name in _ID_FIELDS else MAX_LABEL_BYTES
         in_a_list = isinstance(value, tuple)
         for text in _texts(value):
             _check_text(field.name, text, limit, may_be_empty=not (field.required or in_a_list))
+
+
+def _check_numbers(name: str, value: object) -> None:
+    parts = value if isinstance(value, tuple) else (value,)
+    if any(isinstance(part, float) and not math.isfinite(part) for part in parts):
+        raise InvalidEvent(f"{name} holds a number that is not finite. Give a plain number.")
+    if name == "bar" and isinstance(value, float | int) and not 0 <= value <= 1:
+        raise InvalidEvent(f"bar is {value}, which is no probability. Give a number from 0 to 1.")
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -9,8 +9,9 @@ from typing import Final
 import msgspec
 
 from .items import Item
+from .own_model import model_of
 from .pointers import MOST, block, fitting, render, tokens
-from .ranker import Ranked, model, rank
+from .ranker import Ranked, rank
 from .searcher import Searcher
 from .trivial import is_trivial
 
@@ -42,14 +43,15 @@ def compose(
         searcher: the view of one reader at one moment.
         request: what was typed.
         shown: items that this session has in front of it, with the `changed` they were shown at ("": whatever it was).
-        bar: least probability of a pointer that the request does not name; the trained one when it is None.
+        bar: least probability of a pointer that the request does not name; the owner's when it is None.
         names: see Searcher.find.
         links: see Searcher.find.
     """
     if is_trivial(request):
         return Push(reason="trivial_turn")
-    least = model().bar if bar is None else bar
-    ranked = rank(searcher.find(request, names=names, links=links))
+    weights = model_of(searcher.tuning)
+    least = weights.bar if bar is None else bar
+    ranked = rank(searcher.find(request, names=names, links=links), weights)
     fits = [r for r in ranked if r.evidence.named >= 0 or r.probability >= least]
     seen = shown or {}
     fresh = [r for r in fits if not was_shown(r.evidence.item, seen)]

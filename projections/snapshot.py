@@ -35,6 +35,7 @@ from .segment import FrozenRows, FrozenSegment
 from .snapshot_store import Opened, SnapshotStore
 from .state import State
 from .text_index import FrozenPostings
+from .tuning import DEFAULT, Tuning
 from .uses import Use
 
 log = structlog.get_logger()
@@ -58,6 +59,7 @@ class Rest(msgspec.Struct, frozen=True):
     position: Position
     readers: dict[str, tuple[str, ...]]
     shown: dict[str, dict[str, str]]
+    tuning: Tuning = DEFAULT
 
 
 def catch_up(
@@ -130,6 +132,7 @@ def open_base(opened: Opened, *, between: Callable[[], None] = lambda: None) -> 
         rest = msgspec.msgpack.decode((folder / "state.msgpack").read_bytes(), type=Rest)
         state = State()
         state.position, state.readers, state.shown = rest.position, rest.readers, rest.shown
+        state.tuning = rest.tuning
         audiences = Audiences()
         labels = msgspec.msgpack.decode((folder / "rows/audiences.msgpack").read_bytes(), type=list[tuple[str, ...]])
         for label in labels:

@@ -13,6 +13,7 @@ from ..events.position import START, Position
 from .eligibility import OWNER_NAME, Reader
 from .items import Item, KeySource, Part, UseKey
 from .rows import WORDS_OF_A_TURN
+from .tuning import DEFAULT, Tuning
 from .uses import Use, Uses
 
 SESSIONS_REMEMBERED: Final = 1_000
@@ -36,6 +37,7 @@ class State:
         self.shown: dict[str, dict[str, str]] = {s: dict(i) for s, i in base.shown.items()} if base else {}
         """By session: item ids that were pushed, with the item's `changed` at that time."""
         self.uses: Uses = Uses(base.uses if base else None)
+        self.tuning: Tuning = base.tuning if base else DEFAULT
 
     def get(self, item: str) -> Item | None:
         """The item as it is now; None when no event has named it."""
@@ -301,6 +303,11 @@ def _context_reset(state: State, _recorded: RecordedEvent, event: ev.ContextRese
     return ()
 
 
+def _tuned(state: State, recorded: RecordedEvent, _event: ev.Event) -> tuple[str, ...]:
+    state.tuning = state.tuning.after(recorded)
+    return ()
+
+
 def _forgotten(state: State, _recorded: RecordedEvent, event: ev.ItemForgotten) -> tuple[str, ...]:
     return state.forget(event.item)
 
@@ -326,4 +333,7 @@ _HANDLERS: Final[dict[type[ev.Event], Callable[[State, RecordedEvent, Any], tupl
     ev.ItemOpened: _opened,
     ev.ItemHelped: _helped,
     ev.ItemForgotten: _forgotten,
+    ev.BarSet: _tuned,
+    ev.RankerRefitted: _tuned,
+    ev.RankerReverted: _tuned,
 }

@@ -15,10 +15,11 @@ import numpy as np
 from ..events.moment import time_text
 from .eligibility import Rule
 from .items import Item
+from .own_model import model_of
 from .overlay import Overlay
 from .pointers import MOST
 from .push import compose, was_shown
-from .ranker import Ranked, model, rank
+from .ranker import Ranked, rank
 from .rows import rows_of
 from .searcher import Route, Searcher
 from .text_index import Scores
@@ -97,7 +98,7 @@ def why(
         links: as for push.compose.
         asked: whether a push was asked for at all.
     """
-    least = model().bar if bar is None else bar
+    least = model_of(searcher.tuning).bar if bar is None else bar
     known, rule = overlay.state.get(item), searcher.refused_by(item)
     if known is None or (rule is not None and not owner):
         return _verdict(item, least, "not_indexed", "Nothing of this id, address or name is known.")
@@ -133,7 +134,8 @@ class _Push(NamedTuple):
 
     def ranked(self, *also: str) -> list[Ranked]:
         """The candidates, best first, with the items of `also` among them."""
-        return rank(self.searcher.find(self.request, names=self.names, links=self.links, also=also))
+        found = self.searcher.find(self.request, names=self.names, links=self.links, also=also)
+        return rank(found, model_of(self.searcher.tuning))
 
     def ranks(self, item: str) -> Ranks:
         """See Verdict."""
