@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from .instances import need_of
 from .items import Item
 from .words import tokenize
 
@@ -60,7 +61,7 @@ def rows_of(item: Item) -> list[Row]:
                     rows.append(Row(OPENING, _opening(part.text), part.anchor, item.audience))
                 rows.append(Row(TEXT, part.text, part.anchor, item.audience))
     rows += [
-        Row(NOT_FOR if key.negative else USE, key.phrase, "", key.audience, key.weight)
+        Row(NOT_FOR if key.negative else USE, need_of(key.phrase), "", key.audience, key.weight)
         for key in item.keys
         if key.phrase.strip()
     ]
