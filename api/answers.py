@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..events.types import PushServed
 from ..projections.pointers import address, clean, gist
 from ..projections.push import Push
-from ..projections.ranker import Ranked
+from ..projections.ranker import Ranked, model
 from ..projections.why import Verdict
 from ..projections.words import heard
 from .history import View
@@ -68,6 +68,7 @@ def verdict(told: Verdict, view: View) -> WhyResponse:
         rank=told.rank,
         probability=told.probability,
         bar=told.bar,
+        bar_default=model().bar,
         words=told.words,
         position=str(view.overlay.position),
         generation=view.overlay.base.generation,

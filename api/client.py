@@ -15,6 +15,8 @@ from ..events.types import AssetKind, Event, ItemHelped, ItemOpened, Millis, Poi
 from .asking import checked, publishable, texts
 from .caller import Caller
 from .messages import (
+    BarRequest,
+    BarResponse,
     CorrectRequest,
     ForgetRequest,
     OpenRequest,
@@ -24,6 +26,8 @@ from .messages import (
     PublishResponse,
     PushRequest,
     PushResponse,
+    RefitRequest,
+    RefitResponse,
     RememberRequest,
     SearchRequest,
     SearchResponse,
@@ -277,6 +281,21 @@ class Client(Caller):
         asked = checked(ForgetRequest, item=item, event_id=event_id or new_event_id())
         return self._write("/v1/forget", asked, WriteResponse, [asked.event_id])
 
+    def bar(self, change: str | float = "", *, reader: str | None = None, event_id: str = "") -> BarResponse:
+        """How sure a pointer has to be before it is pushed, after a change if one is given.
+
+        `change` is `more` (speak more), `less`, a number from 0 to 1, or `default`. Raises Refused for another reader.
+        """
+        reader, event_id = self.reader if reader is None else reader, event_id or new_event_id()
+        asked = checked(BarRequest, change=str(change), reader=reader, event_id=event_id)
+        return self._write("/v1/bar", asked, BarResponse, [event_id])
+
+    def refit(self, undo: str = "", *, reader: str | None = None, event_id: str = "") -> RefitResponse:
+        """What the ranker learned from its owner; `undo` takes the last refit back (`last`), or all of them (`all`)."""
+        reader, event_id = self.reader if reader is None else reader, event_id or new_event_id()
+        asked = checked(RefitRequest, undo=undo, reader=reader, event_id=event_id)
+        return self._write("/v1/refit", asked, RefitResponse, [event_id])
+
     def opened(self, item: str, session: str | None = None) -> PublishResponse:
         """Tell that an item was opened by other means than `open`."""
         session = self.session if session is None else session
@@ -342,6 +361,8 @@ class AsyncClient:
     remember = _twin(Client.remember)
     correct = _twin(Client.correct)
     forget = _twin(Client.forget)
+    bar = _twin(Client.bar)
+    refit = _twin(Client.refit)
     opened = _twin(Client.opened)
     helped = _twin(Client.helped)
     rejected = _twin(Client.rejected)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from ..events.envelope import OWNER_ONLY, Actor, Source
-from ..events.types import AssetKind, Millis
+from ..events.types import AssetKind, Millis, RankerRefitted
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,6 +191,8 @@ class WhyResponse(Message, frozen=True, kw_only=True):
     """The calibrated probability that a pointer to it helps, 0 to 1."""
     bar: float
     """The least probability that is pushed."""
+    bar_default: float | None = None
+    """What it is when the owner has set none."""
     words: str
     """All of it in a sentence or two."""
     position: str = ""
@@ -274,6 +276,58 @@ class ForgetRequest(Request, frozen=True, kw_only=True):
     event_id: str = ""
 
 
+class BarRequest(Request, frozen=True, kw_only=True):
+    """See the bar, or move it: how sure a pointer has to be before it is pushed."""
+
+    change: str = ""
+    """`more` (speak more), `less`, a number from 0 to 1, or `default`; empty: only tell how it stands."""
+    reader: str = "owner"
+    """Who asks; nobody else may."""
+    event_id: str = ""
+
+
+class BarResponse(Message, frozen=True, kw_only=True):
+    """How the bar stands, after the change if there was one. It counts from the very next push, for every reader."""
+
+    bar: float
+    """Least probability of a pointer that the request does not name, 0 to 1."""
+    default: float
+    is_default: bool
+    before: float
+    words: str
+    """All of it in a sentence or two."""
+    position: str = ""
+    """Where the change stands in the log; empty when nothing had to be changed."""
+
+
+class RefitRequest(Request, frozen=True, kw_only=True):
+    """See what the ranker has learned from its owner's accesses, or take it back."""
+
+    undo: Literal["", "last", "all"] = ""
+    reader: str = "owner"
+    """Who asks; nobody else may."""
+    event_id: str = ""
+
+
+class RefitResponse(Message, frozen=True, kw_only=True):
+    """How the ranker's weights stand, after what was taken back."""
+
+    fate: str
+    """`none`: the default ones count. `in_force`: those of the newest refit. `outdated`: that one was made for another
+    default than today's, so the default counts until the next night."""
+    undone: int = 0
+    """How many were taken back."""
+    kept: int = 0
+    """How many are left, the newest of which is meant here."""
+    adopted_at: Millis | None = None
+    default: dict[str, float]
+    """The weights that come with the package, by feature, and their bias."""
+    own: dict[str, float]
+    """Those of the newest refit; empty without one."""
+    refit: RankerRefitted | None = None
+    """What was told of it when it was adopted."""
+
+
 class WriteResponse(Message, frozen=True, kw_only=True):
     """What happened to a write."""
 
@@ -310,6 +364,12 @@ class StatusResponse(Message, frozen=True, kw_only=True):
     """Pushes answered since this server started."""
     uptime_s: float
     encoder: str
+    bar: float | None = None
+    """The least probability that is pushed, and what it is when the owner has set none."""
+    bar_default: float | None = None
+    refit: str = ""
+    """Whether the ranker was refitted to the owner: `none`, `in_force`, or `outdated` (made for another default, so
+    that it does not count until the next night)."""
     server: str
     """What keeps the log: `embedded`, `external` or `memory`."""
     as_of: str = ""

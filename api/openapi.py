@@ -9,6 +9,8 @@ import msgspec
 
 from ..events.types import EVENT_TYPES
 from .messages import (
+    BarRequest,
+    BarResponse,
     CorrectRequest,
     ErrorResponse,
     ForgetRequest,
@@ -19,6 +21,8 @@ from .messages import (
     PublishResponse,
     PushRequest,
     PushResponse,
+    RefitRequest,
+    RefitResponse,
     RememberRequest,
     Request,
     SearchRequest,
@@ -60,6 +64,8 @@ OPERATIONS = (
     Operation("remember", "/v1/remember", RememberRequest, WriteResponse, True, "Keep something the owner has."),
     Operation("forget", "/v1/forget", ForgetRequest, WriteResponse, True, "Forget an item for good."),
     Operation("correct", "/v1/correct", CorrectRequest, WriteResponse, True, "Say which item a request missed."),
+    Operation("bar", "/v1/bar", BarRequest, BarResponse, True, "How sure a pointer has to be, shown or set."),
+    Operation("refit", "/v1/refit", RefitRequest, RefitResponse, True, "What the ranker learned, shown or undone."),
     Operation("status", "/v1/status", None, StatusResponse, False, "How things stand, or stood.", StatusRequest),
 )
 

@@ -19,18 +19,20 @@ from ..projections.eligibility import OWNER_NAME, eligible
 from ..projections.encoders import Encoders
 from ..projections.items import Item
 from ..projections.overlay import Overlay
-from ..projections.own_model import model_of
+from ..projections.own_model import fate, model_of
 from ..projections.push import compose
-from ..projections.ranker import rank
+from ..projections.ranker import model, rank
 from ..projections.searcher import Evidence, Searcher
 from ..projections.snapshot_store import SnapshotStore
 from ..projections.why import why
 from ..projections.words import heard
-from . import answers
+from . import answers, tuning
 from .asked import was_asked
 from .follower import Follower
 from .history import History, Question, View, admitted
 from .messages import (
+    BarRequest,
+    BarResponse,
     CorrectRequest,
     ForgetRequest,
     OpenRequest,
@@ -39,6 +41,8 @@ from .messages import (
     PublishResponse,
     PushRequest,
     PushResponse,
+    RefitRequest,
+    RefitResponse,
     RememberRequest,
     SearchRequest,
     SearchResponse,
@@ -282,6 +286,23 @@ class Service:
         """
         return self._writer.forget(request, self._resolve(request.item, spelled=True))
 
+    def bar(self, request: BarRequest) -> BarResponse:
+        """Show the owner's bar, or move it.
+
+        Raises:
+            Refused: somebody else than the owner asks.
+            RecallError: the change is neither a word that is known nor a number from 0 to 1.
+        """
+        with self._follower.at_tail(READ_BUDGET_S) as (overlay, _):
+            tuned = overlay.state.tuning
+        return tuning.bar(self._log, tuned, request, self._clock)
+
+    def refit(self, request: RefitRequest) -> RefitResponse:
+        """Show what the ranker learned from the owner's accesses, or take it back. Raises Refused as `bar` does."""
+        with self._follower.at_tail(READ_BUDGET_S) as (overlay, _):
+            tuned = overlay.state.tuning
+        return tuning.refit(self._log, tuned, request, self._clock)
+
     def status(self, request: StatusRequest = StatusRequest()) -> StatusResponse:  # noqa: B008 - it is frozen
         """How things stand, or stood, for the owner. Pushes, uptime, encoder and server are the present ones."""
         with self._view(admitted(request), READ_BUDGET_S, None) as view:
@@ -289,6 +310,7 @@ class Service:
             seen = eligible(overlay.policies, overlay.state.reader(OWNER_NAME), view.now)
             counts = overlay.policies.count_by_kind(seen)
             base, applied, touched = overlay.base, overlay.position, len(overlay)
+            tuned = overlay.state.tuning
         return StatusResponse(
             version=__version__,
             owner=self._log.owner,
@@ -301,6 +323,9 @@ class Service:
             pushes=self._pushes,
             uptime_s=round(time.monotonic() - self._started, 1),
             encoder=self._encoders.fingerprint,
+            bar=model_of(tuned).bar,
+            bar_default=model().bar,
+            refit=fate(tuned),
             server=self._server,
             as_of=view.as_of,
         )

@@ -27,6 +27,7 @@ from .cli_options import Invocation, root_options
 from .cli_reactor import dead_letters, reactor
 from .cli_rebuilding import replay, snapshots
 from .cli_running import down, status, up
+from .cli_tuning import bar, refit
 
 JSON_WANTED = "instant_recall.json_wanted"
 
@@ -94,6 +95,7 @@ for _command in (
     *(demo, up, down, status),
     *(import_, remember, correct, forget),
     *(push, why, search, open_),
+    *(bar, refit),
     *(snapshot, snapshots, replay, archive),
     *(doctor, reactor, dead_letters),
     *(backup, restore, export),

@@ -147,7 +147,13 @@ def _explained(answer: WhyResponse) -> list[str]:
         return told
     rows = [(f"by {ROUTES[route]}", str(place or "-")) for route, place in answer.ranks.items() if route in ROUTES]
     rows.append(("all together", f"{answer.rank or '-'}  with a probability of {answer.probability:.3f}"))
-    return [*told, "", *table([("its place", ""), *rows], indent="  ")]
+    return [*told, "", *table([("its place", ""), *rows], indent="  "), "", dim(_bar(answer))]
+
+
+def _bar(answer: WhyResponse) -> str:
+    if answer.bar_default is None or answer.bar == answer.bar_default:
+        return f"The bar is {answer.bar:g}, the default."
+    return f"Your bar is {answer.bar:g}; the default is {answer.bar_default:g}."
 
 
 @click.command("open")

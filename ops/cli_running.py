@@ -104,9 +104,20 @@ def _lines(invocation: Invocation, answer: StatusResponse) -> list[str]:
             ("log", f"{answer.server}, last position {answer.position}{behind}"),
             ("snapshot", f"{snapshot}; {count(answer.overlay_items, 'item')} newer than it"),
             ("encoder", answer.encoder),
+            ("bar", _bar(answer)),
             ("pushes", f"{answer.pushes:,} since the start"),
         ]
     )
+
+
+def _bar(answer: StatusResponse) -> str:
+    if answer.bar is None or answer.bar_default is None:
+        return "-"  # an older server
+    bar = f"{answer.bar:g}, the default"
+    if answer.bar != answer.bar_default:
+        bar = f"your bar is {answer.bar:g}; the default is {answer.bar_default:g}"
+    told = {"in_force": "the ranker is refitted to you", "outdated": "your refit waits for tonight's"}
+    return bar + (f"  {dim(told[answer.refit])}" if answer.refit in told else "")
 
 
 def _duration(seconds: float) -> str:

@@ -70,9 +70,9 @@ def fold(
 
 
 def digest(state: State) -> str:
-    """A hash over every item, every reader and what was shown and used in which session; items are in any order."""
+    """A hash over every item, every reader, what was shown and used in which session, and the ranker's tuning."""
     uses = sorted(found for found in state.uses.all() if found[1])
-    hashed = hashlib.sha256(msgspec.msgpack.encode((sorted(state.readers.items()), state.shown, uses)))
+    hashed = hashlib.sha256(msgspec.msgpack.encode((sorted(state.readers.items()), state.shown, uses, state.tuning)))
     for item in sorted(state.all(), key=lambda item: item.id):
         hashed.update(msgspec.msgpack.encode(item))
     return hashed.hexdigest()[:16]

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from instant_recall.api.messages import (
+    BarRequest,
+    BarResponse,
     CorrectRequest,
     ForgetRequest,
     OpenRequest,
@@ -22,6 +24,8 @@ from instant_recall.api.messages import (
     PublishResponse,
     PushRequest,
     PushResponse,
+    RefitRequest,
+    RefitResponse,
     RememberRequest,
     SearchRequest,
     SearchResponse,
@@ -93,6 +97,14 @@ class StandIn:
     def correct(self, request: CorrectRequest) -> WriteResponse:
         self._fail()
         return WriteResponse(event_id=request.event_id, position="1-0", item=request.item)
+
+    def bar(self, request: BarRequest) -> BarResponse:
+        self._fail()
+        return BarResponse(bar=0.5, default=0.25, is_default=False, before=0.25, words=request.change, position="1-0")
+
+    def refit(self, request: RefitRequest) -> RefitResponse:
+        self._fail()
+        return RefitResponse(fate="none", undone=len(request.undo), default={}, own={})
 
     def status(self, _request: StatusRequest) -> StatusResponse:
         self._fail()
