@@ -17,12 +17,13 @@ from ..events.types import ItemOpened, Millis, SearchServed
 from ..projections import resolving
 from ..projections.eligibility import OWNER_NAME, eligible
 from ..projections.encoders import Encoders
+from ..projections.evidence import Evidence
 from ..projections.items import Item
 from ..projections.overlay import Overlay
 from ..projections.own_model import fate, model_of
 from ..projections.push import compose
 from ..projections.ranker import model, rank
-from ..projections.searcher import Evidence, Searcher
+from ..projections.searcher import Searcher
 from ..projections.snapshot_store import SnapshotStore
 from ..projections.why import why
 from ..projections.words import heard

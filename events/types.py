@@ -138,6 +138,22 @@ class KeyRemoved(Event, frozen=True, tag="key_removed"):
     key: str
 
 
+class KeyWeighed(Event, frozen=True, tag="key_weighed"):
+    """The accesses of the last months were counted for a use key; a later count, or a new key, takes its place.
+
+    The four counts are of pointers that this key brought in: `opened` are those that were opened and not more.
+    """
+
+    item: str
+    key: str
+    weight: float = 1.0
+    """What the key's likeness to a request is multiplied with, apart from what sessions say of it; 1: as it was."""
+    shown: int = 0
+    opened: int = 0
+    helped: int = 0
+    rejected: int = 0
+
+
 # --- corrections ------------------------------------------------------------------------------------------------------
 
 
@@ -218,7 +234,7 @@ class ReaderRevoked(Event, frozen=True, tag="reader_revoked"):
 
 
 class PointerRejected(Event, frozen=True, tag="pointer_rejected"):
-    """A pushed pointer was of no use for a request."""
+    """A pushed pointer was of no use for a request; without one, for the last that it was shown for in the session."""
 
     forgettable: ClassVar[tuple[str, ...]] = ("request",)
 
@@ -226,22 +242,6 @@ class PointerRejected(Event, frozen=True, tag="pointer_rejected"):
     request: str = ""
     session: str = ""
 
-
-# --- accesses ---------------------------------------------------------------------------------------------------------
-
-
-class PushServed(Event, frozen=True, tag="push_served"):
-    """A push was answered; `items` are the pointers in order, `seen` is each one's content position (Item.changed)."""
-
-    forgettable: ClassVar[tuple[str, ...]] = ("request",)
-
-    reader: str
-    session: str = ""
-    turn: str = ""
-    items: tuple[str, ...] = ()
-    seen: tuple[str, ...] = ()
-    tokens: int = 0
-    request: str = ""
 
 # --- how the owner wants to be spoken to ------------------------------------------------------------------------------
 
@@ -289,6 +289,22 @@ class RankerReverted(Event, frozen=True, tag="ranker_reverted"):
     refit: str
     """Id of the event that told of the refit."""
 
+
+# --- accesses ---------------------------------------------------------------------------------------------------------
+
+
+class PushServed(Event, frozen=True, tag="push_served"):
+    """A push was answered; `items` are the pointers in order, `seen` is each one's content position (Item.changed)."""
+
+    forgettable: ClassVar[tuple[str, ...]] = ("request",)
+
+    reader: str
+    session: str = ""
+    turn: str = ""
+    items: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()
+    tokens: int = 0
+    request: str = ""
 
     def subjects(self) -> tuple[str, ...]:
         """The items pointed at."""

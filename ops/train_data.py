@@ -20,8 +20,8 @@ from ..events.log import MAX_BATCH
 from ..events.memory_log import MemoryEventLog
 from ..events.types import AssetRecorded, Millis
 from ..projections.encoders import Encoders
+from ..projections.evidence import Evidence
 from ..projections.ranker import FEATURES
-from ..projections.searcher import Evidence
 from .playback import Playback, request_of
 from .public_sets import KEYS_OF_A_THING, Query, Thing, read_rows
 from .worlds import millis, read_world

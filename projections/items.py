@@ -9,7 +9,7 @@ import msgspec
 from ..events.envelope import OWNER_ONLY
 from ..events.types import ItemKind, Millis
 
-KeySource = Literal["use_when", "stored", "correction", "session", "owner"]
+KeySource = Literal["use_when", "stored", "correction", "session", "owner", "rejected"]
 
 
 class UseKey(msgspec.Struct, frozen=True, gc=False):
@@ -21,8 +21,20 @@ class UseKey(msgspec.Struct, frozen=True, gc=False):
     source: KeySource
     recorded_at: Millis
     weight: float = 1.0
+    """What its likeness to a request is multiplied with; see `learning.py` for how it comes about."""
     negative: bool = False
     audience: tuple[str, ...] = OWNER_ONLY
+    support: int = 1
+    """In how many sessions something alike was asked and the item helped, for a key that came from sessions."""
+    session: str = ""
+    """The last of those sessions."""
+    judged: float = 1.0
+    """What the accesses say of it (see `key_weighed`); 1: nothing."""
+    shown: int = 0
+    """Pointers that this key brought in, when it was last weighed. Each was rejected, helped, opened or ignored."""
+    opened: int = 0
+    helped: int = 0
+    rejected: int = 0
 
 
 class Part(msgspec.Struct, frozen=True, gc=False):
@@ -56,6 +68,7 @@ class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     source_uri: str = ""
     supersedes: str | None = None
     superseded_by: str | None = None
+    """What took its place; empty when something did and nobody said what; None when nothing did."""
     valid_from: Millis | None = None
     valid_until: Millis | None = None
     reason: str = ""

@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from .searcher import Evidence
+from .evidence import Evidence
 
 WEIGHTS: Final = Path(__file__).parent / "ranker.json"
 HALF: Final = 10.0

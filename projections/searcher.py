@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, Literal, NamedTuple, get_args
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ..events.types import Millis
 from .asset_index import RequestVectors, top
-from .eligibility import BoolArray, Reader, Rule, refusals, rule_of
+from .eligibility import BoolArray, Reader, Rule, is_old, refusals, rule_of
 from .encoders import Encoders
 from .english import is_common
+from .evidence import Evidence
 from .items import Item, UseKey
 from .last_time import points_back
 from .links import MOST_SESSIONS, Eyes, Link, neighbours
@@ -26,10 +26,11 @@ from .look_back import Asked, Place, meant
 from .name_evidence import Judge, Verdict
 from .names import named_in
 from .overlay import Overlay
-from .rows import NOT_FOR, OPENING, TEXT, TOPIC, USE
+from .rows import OPENING, TEXT, TOPIC, USE
 from .segment import Segment
 from .text_index import Scores, score
 from .uses import Use
+from .versions import Versions
 from .words import heard, tokenize
 
 WIDTH: Final = 24
@@ -39,53 +40,11 @@ Route = Literal["use_words", "use_meaning", "topic_words", "topic_meaning", "tex
 """What leads from a request to an item: words or meaning, of a use key, of what the item is, or of what it says."""
 
 
-class Evidence(msgspec.Struct, gc=False):
-    """What speaks for one item: its best rows by route, each 0 to 1."""
-
-    item: Item
-    use_meaning: float = 0.0
-    """Cosine of the request with the best use key."""
-    use_meaning_next: float = 0.0
-    """The same for the second-best use key: several keys that agree are worth more than one."""
-    use_words: float = 0.0
-    """BM25 share (see text_index.score) of the best use key."""
-    topic_meaning: float = 0.0
-    """Cosine of the request with name, purpose and description, or with how a piece of text begins."""
-    text_meaning: float = 0.0
-    """Cosine of the request with the best piece of text; by another encoder, so on another scale."""
-    topic_words: float = 0.0
-    """BM25 share of the best of name and description and the pieces of text."""
-    not_for: float = 0.0
-    """Cosine with the best key that says what the item is not for."""
-    named: int = -1
-    """Place among the named items of the request, from 0; -1 when the request does not name it."""
-    anchor: str = ""
-    """Where in the item the best matching text stands."""
-    best_text: float = 0.0
-    link: float = 0.0
-    """Strength of its strongest link to something that the request names."""
-    linked_to: str = ""
-    """Id of that something."""
-    last_time: float = 0.0
-    """How likely a request that points back means it: a session, an approach, or what helped there."""
-    request_weight: float = 0.0
-    """What the request's words weigh together: a share of a long request is more than the same share of a short one."""
-
-    def doubt(self, unlike: float) -> None:
-        """Take off what the item's name brought: the word was not meant as its name.
-
-        Args:
-            unlike: how little that word has to do with the item, 0 to 1. A machine called "toad" has nothing from a
-                toad; a document called "budget" is what a budget is about.
-        """
-        self.topic_words *= 1 - unlike
-        self.topic_meaning *= 1 - unlike
-
-
 class Searcher:
     """Answers for one reader at one moment. Make one per request; it must not outlive it.
 
-    `recent` are the lines said just before the request; `project` and `session` are where it is asked.
+    `recent` are the lines said just before the request; `project` and `session` are where it is asked. Without
+    `weights` every use key counts alike, whatever was learned of it.
     """
 
     def __init__(
@@ -97,6 +56,8 @@ class Searcher:
         recent: Sequence[str] = (),
         project: str = "",
         session: str = "",
+        *,
+        weights: bool = True,
     ) -> None:
         self._overlay = overlay
         self._encoders = encoders
@@ -105,9 +66,12 @@ class Searcher:
         self._recent = recent
         self._project = project
         self._session = session
+        self._weights = weights
         self._now = now
         self._refused = refusals(overlay.policies, reader, now)
         self._visible: BoolArray = self._refused == 0
+        self._old: BoolArray = is_old(self._refused)
+        self.versions = Versions(overlay.state.get, self.sees, self.sees_if_asked)
         met = overlay.policies.audiences.met_by(reader)
         self._places = [
             (segment, _visible_rows(segment, alive, self._visible, met))
@@ -121,6 +85,11 @@ class Searcher:
         """Whether the reader may be told of this item."""
         ordinal = self._overlay.ordinal(item)
         return ordinal is not None and bool(self._visible[ordinal])
+
+    def sees_if_asked(self, item: str) -> bool:
+        """Whether it is an old version that the reader may be told of when its own name or date is said."""
+        ordinal = self._overlay.ordinal(item)
+        return ordinal is not None and bool(self._old[ordinal])
 
     def refused_by(self, item: str) -> Rule | None:
         """The first rule that keeps the item from the reader; None when there is none, or no such item.
@@ -161,8 +130,9 @@ class Searcher:
         """What the request names, by place, and of all names that stand in it whether they are meant."""
         judge = Judge(self._known, self._phrases, self._encoders.bulk.encode, self._recent)
         tables = (self._overlay.names, self._overlay.base.names)
-        spans = named_in(heard(request), tables, self.sees, self.is_word, judge)
-        ids = [item for span in spans for item in sorted(span.items)]
+        request = heard(request)
+        spans = named_in(request, tables, self.sees, self.is_word, judge, self.sees_if_asked)
+        ids = [item for span in spans for item in sorted(self.versions.settle(span, request))]
         return {item: place for place, item in enumerate(dict.fromkeys(ids))}, judge.verdicts
 
     def _known(self, item: str) -> Item:
@@ -224,7 +194,22 @@ class Searcher:
                 evidence.doubt(verdict.unlike)
             if (link := linked.get(evidence.item.id)) is not None:
                 evidence.link, evidence.linked_to = link.strength, link.seed
-        return found
+            evidence.hold_back()
+        return [*found, *self._dated(request, found)] if names else found
+
+    def _dated(self, request: str, found: list[Evidence]) -> Iterator[Evidence]:
+        """The old versions whose date is said; marks the newest ones that stand back for an old one."""
+        known = {evidence.item.id: evidence for evidence in found}
+        place = 1 + max((evidence.named for evidence in found), default=-1)
+        for old, newest in self.versions.asked_for(request, self._recent, self._now, [e.item for e in found]):
+            if old not in known:
+                stands = known[newest]
+                yield Evidence(self._known(old), named=place if stands.named < 0 else stands.named)
+                stands.named, stands.stands_back_for = -1, old
+        for item in [item for item in known if self.sees_if_asked(item)]:
+            now = self.versions.newest(item)
+            if now is not None and now.id in known and known[now.id].named < 0:
+                known[now.id].stands_back_for = item
 
     def _compare(self, looked: list[_Look], ordinals: Iterable[int]) -> None:
         for look, rows in zip(looked, zip(*map(self._overlay.rows, ordinals), strict=True), strict=False):
@@ -277,7 +262,8 @@ class Searcher:
         """What each segment has to say to a request, and what the request's words weigh together."""
         vectors = self._encoders.encode_request(request)
         words, weight = score(tokenize([request])[0], [(segment.postings, mask) for segment, mask in self._places])
-        return [_Look(s, mask, vectors, found) for (s, mask), found in zip(self._places, words, strict=True)], weight
+        places = zip(self._places, words, strict=True)
+        return [_Look(s, mask, vectors, found, weights=self._weights) for (s, mask), found in places], weight
 
     def _item(self, ordinal: int) -> Item:
         item = self._overlay.state.get(self._overlay.id_of(ordinal))
@@ -290,7 +276,7 @@ class Searcher:
         texts: list[tuple[float, str]] = []
         for look, rows in zip(looked, self._overlay.rows(ordinal), strict=True):
             for row, kind, words, meaning in look.facts(rows):
-                _take(evidence, kind, words, meaning)
+                evidence.take(kind, words, meaning)
                 if kind in {TOPIC, OPENING, TEXT}:
                     texts.append((words + max(meaning, 0.0), look.segment.anchor(row)))
         # Of a session the turn is wanted, also when its project or outcome says it better.
@@ -325,12 +311,18 @@ def _best_items(found: Iterable[_Best]) -> list[int]:
 class _Look:
     """What one segment has to say to one request."""
 
-    def __init__(self, segment: Segment, mask: BoolArray, request: RequestVectors, words: Scores) -> None:
+    def __init__(
+        self, segment: Segment, mask: BoolArray, request: RequestVectors, words: Scores, *, weights: bool
+    ) -> None:
         self.segment = segment
         self._mask = mask
         self._request = request
         self._words = words
         self._meaning = segment.vectors.compare(request)
+        self._weights = segment.rows.weight if weights else None
+        if self._weights is not None and len(weighed := segment.rows.weighed):
+            self._words[weighed] *= self._weights[weighed]
+            self._meaning[weighed] *= self._weights[weighed]
 
     def best(self, kind: int) -> tuple[_Best, _Best]:
         """The best visible rows of a kind, by words and by meaning."""
@@ -349,7 +341,8 @@ class _Look:
         wanted = np.fromiter(chain.from_iterable(rows), dtype=np.int64)
         missing = wanted[np.isnan(self._meaning[wanted])]
         if len(missing):
-            self._meaning[missing] = self.segment.vectors.compare_at(self._request, missing)
+            found = self.segment.vectors.compare_at(self._request, missing)
+            self._meaning[missing] = found if self._weights is None else found * self._weights[missing]
 
     def raise_to_best(self, kind: int, words: Scores, meaning: Scores) -> None:
         """Raise each item's scores, by ordinal, to those of its best visible rows of a kind."""
@@ -372,21 +365,3 @@ def _visible_rows(segment: Segment, alive: BoolArray, items: BoolArray, audience
         return alive
     visible: BoolArray = items[segment.rows.item] & audiences[segment.rows.audience] & alive
     return visible
-
-
-def _take(evidence: Evidence, kind: int, word: float, meaning: float) -> None:
-    """Take one row into account."""
-    meaning = max(meaning, 0.0)
-    if kind == NOT_FOR:
-        evidence.not_for = max(evidence.not_for, meaning)
-    elif kind == USE:
-        evidence.use_words = max(evidence.use_words, word)
-        low, high = sorted((meaning, evidence.use_meaning))
-        evidence.use_meaning_next = max(evidence.use_meaning_next, low)
-        evidence.use_meaning = high
-    elif kind in {TOPIC, OPENING}:
-        evidence.topic_words = max(evidence.topic_words, word)
-        evidence.topic_meaning = max(evidence.topic_meaning, meaning)
-    else:
-        evidence.topic_words = max(evidence.topic_words, word)
-        evidence.text_meaning = max(evidence.text_meaning, meaning)

@@ -38,6 +38,11 @@ class RowColumns(Protocol):
         """Weight of the row's key; 1 for topics."""
         ...
 
+    @property
+    def weighed(self) -> NDArray[np.int64]:
+        """The rows whose weight is not 1, ascending."""
+        ...
+
 
 class Segment(Protocol):
     """Rows, and where to find their words and their meaning. Rows are numbered from 0 within a segment."""
@@ -70,12 +75,15 @@ class GrowingRows:
         self._kind = Column(np.uint8)
         self._audience = Column(np.int32)
         self._weight = Column(np.float32)
+        self._weighed = Column(np.int64)
 
     def append(self, ordinal: int, row: Row, audiences: Audiences) -> None:
         """Add the next row."""
         self._item.append(ordinal)
         self._kind.append(row.kind)
         self._audience.append(audiences.number(row.audience))
+        if row.weight != 1:
+            self._weighed.append(len(self._weight))
         self._weight.append(row.weight)
 
     @property
@@ -97,6 +105,11 @@ class GrowingRows:
     def weight(self) -> NDArray[np.float32]:
         """See RowColumns."""
         return self._weight.values
+
+    @property
+    def weighed(self) -> NDArray[np.int64]:
+        """See RowColumns."""
+        return self._weighed.values
 
 
 class GrowingSegment:
@@ -163,3 +176,4 @@ class FrozenRows:
         self.kind: NDArray[np.uint8] = arrays["kind"]
         self.audience: NDArray[np.int32] = arrays["audience"]
         self.weight: NDArray[np.float32] = arrays["weight"]
+        self.weighed: NDArray[np.int64] = np.flatnonzero(self.weight != 1)

@@ -26,6 +26,7 @@ from .asset_index import Group, Vectors
 from .base import Base, empty_base
 from .eligibility import Audiences, Policies
 from .encoders import Encoders
+from .feedback import Feedback
 from .graph import Graph
 from .items import Item
 from .names import NameIndex
@@ -60,6 +61,7 @@ class Rest(msgspec.Struct, frozen=True):
     readers: dict[str, tuple[str, ...]]
     shown: dict[str, dict[str, str]]
     tuning: Tuning = DEFAULT
+    feedback: Feedback = msgspec.field(default_factory=Feedback)
 
 
 def catch_up(
@@ -132,7 +134,7 @@ def open_base(opened: Opened, *, between: Callable[[], None] = lambda: None) -> 
         rest = msgspec.msgpack.decode((folder / "state.msgpack").read_bytes(), type=Rest)
         state = State()
         state.position, state.readers, state.shown = rest.position, rest.readers, rest.shown
-        state.tuning = rest.tuning
+        state.tuning, state.feedback = rest.tuning, rest.feedback
         audiences = Audiences()
         labels = msgspec.msgpack.decode((folder / "rows/audiences.msgpack").read_bytes(), type=list[tuple[str, ...]])
         for label in labels:

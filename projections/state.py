@@ -10,7 +10,9 @@ import msgspec
 from ..events import types as ev
 from ..events.envelope import OWNER_ONLY, RecordedEvent
 from ..events.position import START, Position
+from . import learning
 from .eligibility import OWNER_NAME, Reader
+from .feedback import Feedback
 from .items import Item, KeySource, Part, UseKey
 from .rows import WORDS_OF_A_TURN
 from .tuning import DEFAULT, Tuning
@@ -37,6 +39,7 @@ class State:
         self.shown: dict[str, dict[str, str]] = {s: dict(i) for s, i in base.shown.items()} if base else {}
         """By session: item ids that were pushed, with the item's `changed` at that time."""
         self.uses: Uses = Uses(base.uses if base else None)
+        self.feedback: Feedback = base.feedback.copy() if base else Feedback()
         self.tuning: Tuning = base.tuning if base else DEFAULT
 
     def get(self, item: str) -> Item | None:
@@ -70,6 +73,7 @@ class State:
         known = self.get(item)
         kind = known.kind if known else _kind_of(item)
         self.items[item] = Item(id=item, kind=kind, audience=OWNER_ONLY, forgotten=True)
+        self.feedback.forget(item)
         if kind == "session":
             self.uses.forget(item.partition(":")[2])
         return (item,)
@@ -100,13 +104,15 @@ def _ended(recorded: RecordedEvent, said: ev.Millis | None = None) -> ev.Millis:
     return min(recorded.occurred_at, recorded.recorded_at) if said is None else said
 
 
-def _key(recorded: RecordedEvent, n: int, phrase: str, source: KeySource) -> UseKey:
+def _key(recorded: RecordedEvent, n: int, phrase: str, source: KeySource, session: str = "") -> UseKey:
     return UseKey(
         key=f"{recorded.event_id}/{n}",
         phrase=phrase,
         source=source,
         recorded_at=recorded.occurred_at,
         audience=recorded.audience,
+        session=session,
+        negative=source == "rejected",
     )
 
 
@@ -147,18 +153,21 @@ def _record(state: State, recorded: RecordedEvent, event: ev.AssetRecorded | ev.
         reason="",
     )
     if event.supersedes and event.supersedes != event.item:
-        return (event.item, *state.edit(event.supersedes, superseded_by=event.item, valid_until=_ended(recorded)))
+        # One that is valid only from some day on leaves the older version in force until then.
+        until = max(_ended(recorded), event.valid_from or 0)
+        # Whoever was shown it as the newest must be told that it is not.
+        end: dict[str, Any] = {"superseded_by": event.item, "valid_until": until, "changed": str(recorded.position)}
+        return (event.item, *state.edit(event.supersedes, **end))
     return (event.item,)
 
 
 def _keys(
     recorded: RecordedEvent, event: ev.AssetRecorded | ev.NoteRecorded, known: tuple[UseKey, ...]
 ) -> tuple[UseKey, ...]:
-    """The keys that a record brings, in place of those of the record before; what was learned since stays."""
     keys = [_key(recorded, n, phrase, "use_when") for n, phrase in enumerate(event.use_when)]
     if event.request:
         keys.append(_key(recorded, len(keys), event.request, "stored"))
-    return (*keys, *(k for k in known if k.source not in {"use_when", "stored"}))
+    return learning.recorded(keys, known)
 
 
 def _turn(state: State, recorded: RecordedEvent, event: ev.TurnRecorded) -> tuple[str, ...]:
@@ -204,9 +213,11 @@ def _session_closed(state: State, recorded: RecordedEvent, event: ev.SessionClos
     asked = (
         [p.text for p in known.parts if p.role == "owner" and len(p.text.split()) >= WORDS_OF_A_TURN] if known else []
     )
+    keys = [_key(recorded, n, phrase, "session", event.session) for n, phrase in enumerate(asked)]
     for helped in event.helped:
-        for n, phrase in enumerate(asked):
-            changed += _add_key(state, helped, _key(recorded, n, phrase, "session"))
+        changed += _edit_keys(state, helped, lambda known: learning.learned(known, keys))
+    for used in event.used:
+        state.feedback.happened(event.session, used, opened=True)
     for used in dict.fromkeys((*event.used, *event.helped)):
         _use(state, recorded, event.session, used, helped=used in event.helped)
     return tuple(dict.fromkeys(changed))
@@ -214,6 +225,7 @@ def _session_closed(state: State, recorded: RecordedEvent, event: ev.SessionClos
 
 def _use(state: State, recorded: RecordedEvent, session: str, item: str, *, helped: bool) -> None:
     """Note that an item was used in a session, for those who may know of the event."""
+    state.feedback.happened(session, item, opened=not helped, helped=helped)
     known = state.get(f"session:{session}")
     if session and not (known and known.forgotten):
         state.uses.add(session, Use(item, recorded.occurred_at, recorded.audience, helped))
@@ -229,12 +241,26 @@ def _helped(state: State, recorded: RecordedEvent, event: ev.ItemHelped) -> tupl
     return ()
 
 
+def _rejected(state: State, recorded: RecordedEvent, event: ev.PointerRejected) -> tuple[str, ...]:
+    request = event.request.strip() or state.feedback.request_for(event.session, event.item)
+    state.feedback.happened(event.session, event.item, rejected=True)
+    return _add_key(state, event.item, _key(recorded, 0, request, "rejected")) if request else ()
+
+
 def _add_key(state: State, item: str, key: UseKey) -> tuple[str, ...]:
+    return _edit_keys(state, item, lambda known: learning.added(known, key))
+
+
+def _edit_keys(state: State, item: str, change: Callable[[learning.Keys], learning.Keys]) -> tuple[str, ...]:
+    """Replace the keys of an item, unless they stay the same."""
     known = state.get(item)
-    keys = known.keys if known else ()
-    if any(k.phrase == key.phrase and k.negative == key.negative and k.audience == key.audience for k in keys):
-        return ()
-    return state.edit(item, keys=(*keys, key))
+    before = known.keys if known else ()
+    after = change(before)
+    return () if after == before else state.edit(item, keys=after)
+
+
+def _key_weighed(state: State, _recorded: RecordedEvent, event: ev.KeyWeighed) -> tuple[str, ...]:
+    return _edit_keys(state, event.item, lambda known: learning.judged(known, event))
 
 
 def _key_added(state: State, recorded: RecordedEvent, event: ev.KeyAdded) -> tuple[str, ...]:
@@ -257,9 +283,9 @@ def _corrected(state: State, recorded: RecordedEvent, event: ev.OwnershipCorrect
 
 
 def _superseded(state: State, recorded: RecordedEvent, event: ev.ItemSuperseded) -> tuple[str, ...]:
-    changed = state.edit(
-        event.item, superseded_by=event.by, valid_until=_ended(recorded), reason=event.reason or "replaced"
-    )
+    known = state.get(event.item)
+    by = event.by or (known.superseded_by if known else None) or ""
+    changed = state.edit(event.item, superseded_by=by, valid_until=_ended(recorded), reason=event.reason or "replaced")
     if changed and event.by and event.by != event.item:
         changed += state.edit(event.by, supersedes=event.item)
     return changed
@@ -289,7 +315,8 @@ def _revoked(state: State, _recorded: RecordedEvent, event: ev.ReaderRevoked) ->
     return ()
 
 
-def _pushed(state: State, _recorded: RecordedEvent, event: ev.PushServed) -> tuple[str, ...]:
+def _pushed(state: State, recorded: RecordedEvent, event: ev.PushServed) -> tuple[str, ...]:
+    state.feedback.pushed(_ended(recorded), event.session, event.items, event.request)
     if event.session and event.items:
         shown = state.shown.pop(event.session, {})
         state.shown[event.session] = shown | dict(zip(event.items, event.seen, strict=False))
@@ -319,6 +346,8 @@ _HANDLERS: Final[dict[type[ev.Event], Callable[[State, RecordedEvent, Any], tupl
     ev.SessionClosed: _session_closed,
     ev.KeyAdded: _key_added,
     ev.KeyRemoved: _key_removed,
+    ev.KeyWeighed: _key_weighed,
+    ev.PointerRejected: _rejected,
     ev.OwnershipCorrected: _corrected,
     ev.ItemSuperseded: _superseded,
     ev.ItemClosed: _closed,

@@ -27,7 +27,16 @@ from .trivial import is_trivial
 
 Gate = Literal["found", "not_indexed", "not_asked", "filtered", "wrong_key", "drowned"]
 FilterRule = Literal[
-    "", "audience", "muted", "quarantined", "forgotten", "not_yet_valid", "closed", "superseded", "already_shown"
+    "",
+    "audience",
+    "muted",
+    "quarantined",
+    "forgotten",
+    "not_yet_valid",
+    "closed",
+    "superseded",
+    "older_asked",
+    "already_shown",
 ]
 Cut = Literal["", "bar", "places", "tokens", "width"]
 Ranks = dict[Route, int | None]
@@ -100,6 +109,8 @@ def why(
     """
     least = model_of(searcher.tuning).bar if bar is None else bar
     known, rule = overlay.state.get(item), searcher.refused_by(item)
+    if rule == "superseded" and names and item in {evidence.item.id for evidence in searcher.find(request)}:
+        rule = None  # it is asked for
     if known is None or (rule is not None and not owner):
         return _verdict(item, least, "not_indexed", "Nothing of this id, address or name is known.")
     if rule == "unrecorded":
@@ -111,8 +122,8 @@ def why(
     if not asked:
         return _verdict(item, least, "not_asked", "No push was served for this request: nobody asked.")
     if rule is not None:
-        named = _filter_rule(rule, known)
-        return _verdict(item, least, "filtered", _refused(named, known), rule=named)
+        named = _filter_rule(rule)
+        return _verdict(item, least, "filtered", _refused(named, known, searcher), rule=named)
     return _weighed(_Push(overlay, searcher, request, shown or {}, least, names, links), known, owner=owner)
 
 
@@ -157,13 +168,21 @@ def _weighed(push: _Push, item: Item, *, owner: bool) -> Verdict:
         gate, words = "found", f"It is in the push, in place {pushed.index(item.id) + 1}."
     elif was_shown(item, push.shown):
         gate, rule = "filtered", "already_shown" if owner else ""
-        words = _refused(rule, item)
+        words = _refused(rule, item, push.searcher)
+    elif mine.evidence.stands_back_for:
+        gate, rule = "filtered", "older_asked"
+        words = f"The request asks for an older version of it: {mine.evidence.stands_back_for}."
+    elif newer := [one for one in pushed if item.id in push.searcher.versions.before(one)]:
+        gate, rule = "filtered", "superseded"
+        words = f"Its newer version {newer[0]} is pushed, and of one thing only one version is."
     elif mine.route not in _NO_ROWS_NEEDED and all(at is None or at > MOST for at in ranks.values()):
         words = _wrong_key(ranks)
     else:
         gate, cut = "drowned", _cut(push, ranked, place, pushed)
         told = _CUTS[cut].format(probability=mine.probability, bar=push.bar, rank=place + 1)
         words = f"It was found and not pushed: {told}."
+    if mine.evidence.refused:
+        words += " One of its keys says that it is not for such a request."
     words += _about_its_name(push, item.id)
     return Verdict(
         item=item.id,
@@ -207,14 +226,14 @@ def _cut(push: _Push, ranked: list[Ranked], place: int, pushed: list[str]) -> Cu
     return "tokens" if len(pushed) < MOST or behind & set(pushed) else "places"
 
 
-def _filter_rule(rule: Rule, item: Item) -> FilterRule:
+def _filter_rule(rule: Rule) -> FilterRule:
     if rule == "ended":
-        return "superseded" if item.superseded_by else "closed"
+        return "closed"
     assert rule != "unrecorded", "it is not indexed"  # noqa: S101 - that gate stands before this one
     return rule
 
 
-def _refused(rule: FilterRule, item: Item) -> str:
+def _refused(rule: FilterRule, item: Item, searcher: Searcher) -> str:
     """Which rule holds an item back, as a sentence."""
     match rule:
         case "audience":
@@ -223,7 +242,10 @@ def _refused(rule: FilterRule, item: Item) -> str:
         case "not_yet_valid":
             return f"It is not valid before {time_text(item.valid_from or 0)}."
         case "superseded":
-            return f"It was replaced by {item.superseded_by}."
+            newest = searcher.versions.newest(item.id)
+            by = newest.id if newest else item.superseded_by
+            done = f"It was replaced{f' by {by}' if by else ''} on {time_text(item.valid_until or 0)[:10]}"
+            return f"{done}; an old version is told of when its own name or its date is said."
         case "closed":
             since = f"It has not been valid since {time_text(item.valid_until or 0)}"
             return f"{since} ({item.reason})." if item.reason else f"{since}."

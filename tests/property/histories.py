@@ -83,6 +83,7 @@ closings = st.builds(
 decisions = st.one_of(
     st.builds(ev.KeyAdded, item=items, phrase=texts, negative=st.booleans()),
     st.builds(ev.OwnershipCorrected, item=items, request=texts, said=maybe_text),
+    st.builds(ev.PointerRejected, item=items, request=texts, session=st.sampled_from(SESSIONS)),
     st.builds(ev.ItemSuperseded, item=items, by=st.none() | items),
     st.builds(ev.ItemClosed, item=items, closed_at=moments),
     st.builds(ev.ItemMuted, item=items),

@@ -6,7 +6,7 @@ It shares the event types with the product and nothing else: no state, no eligib
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from instant_recall.events import types as ev
 from instant_recall.events.types import Millis
@@ -33,6 +33,8 @@ class Key:
     audience: Audience
     learned: bool
     """It did not come with the record of the thing, so a new record does not take it away."""
+    origin: str = ""
+    """`session` or `rejected`, where that makes a difference."""
 
 
 @dataclass
@@ -49,6 +51,7 @@ class Thing:
     keys: list[Key] = field(default_factory=list)
     valid_from: Millis | None = None
     valid_until: Millis | None = None
+    replaced: bool = False
     muted: bool = False
     quarantined: bool = False
     forgotten: bool = False
@@ -94,12 +97,27 @@ class Naive:
         shown = self.shown.get(session, {})
         return {item for item, thing in self.things.items() if shown.get(item) != thing.edition}
 
+    def old_named(self, request: str, reader: str, now: Millis) -> set[str]:
+        """Every replaced thing, not hidden otherwise, whose name is a word of the request and no visible thing's name.
+
+        Of several versions with one name only the youngest is named; this has all of them.
+        """
+        asked = set(words(request)) - {name for item in self.visible(reader, now) for name in self._names(item)}
+        old = {i for i, thing in self.things.items() if thing.replaced and self._over(thing, now)}
+        held = {i for i in old if self._sees(reader, replace(self.things[i], valid_until=None), now)}
+        return {i for i in held if asked & self._names(i)}
+
+    def _names(self, item: str) -> set[str]:
+        return set(self.things[item].names) if self.things[item].kind in NAMED_KINDS else set()
+
+    def _over(self, thing: Thing, now: Millis) -> bool:
+        return thing.valid_until is not None and thing.valid_until <= now
+
     def _sees(self, reader: str, thing: Thing, now: Millis) -> bool:
         if not thing.recorded or thing.forgotten or thing.muted or thing.quarantined:
             return False
         begun = thing.valid_from is None or thing.valid_from <= now
-        ended = thing.valid_until is not None and thing.valid_until <= now
-        return begun and not ended and self._meets(reader, thing.audience)
+        return begun and not self._over(thing, now) and self._meets(reader, thing.audience)
 
     def _meets(self, reader: str, audience: Audience) -> bool:
         return reader == "owner" or bool(set(audience) & set(self.readers.get(reader, ())))
@@ -120,7 +138,7 @@ class Naive:
             case ev.AssetRecorded() | ev.NoteRecorded():
                 self._record(event, event_id, audience)
                 if event.supersedes and event.supersedes != event.item and not self.things[event.item].forgotten:
-                    self._end(event.supersedes, reported)
+                    self._replace(event.supersedes, max(reported, event.valid_from or 0))
             case ev.TurnRecorded():
                 self._turn(event, audience)
             case ev.SessionClosed():
@@ -133,8 +151,10 @@ class Naive:
             case ev.OwnershipCorrected(item=item):
                 for n, phrase in enumerate(p for p in (event.request, event.said) if p):
                     self._learn(item, Key(f"{event_id}/{n}", phrase, False, audience, learned=True))
+            case ev.PointerRejected(item=item, request=request):
+                self._learn(item, Key(f"{event_id}/0", request, True, audience, learned=True, origin="rejected"))
             case ev.ItemSuperseded(item=item):
-                self._end(item, reported)
+                self._replace(item, reported)
                 if event.by and event.by != item and not self.things[item].forgotten:
                     self._thing(event.by)
             case ev.ItemClosed(item=item, closed_at=closed_at):
@@ -163,6 +183,11 @@ class Naive:
     def _end(self, item: str, at: Millis) -> None:
         self._thing(item).valid_until = at
 
+    def _replace(self, item: str, at: Millis) -> None:
+        self._end(item, at)
+        self.things[item].replaced = True
+        self._says_something_new(self.things[item])
+
     def _says_something_new(self, thing: Thing) -> None:
         self._editions += 1
         thing.edition = self._editions
@@ -178,7 +203,7 @@ class Naive:
         if (thing.names, thing.texts) != (names, texts):
             self._says_something_new(thing)
         thing.kind, thing.recorded, thing.audience, thing.names, thing.texts = kind, True, audience, names, texts
-        thing.valid_from, thing.valid_until = event.valid_from, event.valid_until
+        thing.valid_from, thing.valid_until, thing.replaced = event.valid_from, event.valid_until, False
         given = [*event.use_when, *([event.request] if event.request else [])]
         own = [Key(f"{event_id}/{n}", phrase, False, audience, learned=False) for n, phrase in enumerate(given)]
         thing.keys = own + [key for key in thing.keys if key.learned]
@@ -214,10 +239,21 @@ class Naive:
             self._says_something_new(thing)
         for item in event.helped:
             for n, phrase in enumerate(asked):
-                self._learn(item, Key(f"{event_id}/{n}", phrase, False, audience, learned=True))
+                key = Key(f"{event_id}/{n}", phrase, False, audience, learned=True, origin="session")
+                if not any(self._asked_before(known, key) for known in self._thing(item).keys):
+                    self._learn(item, key)
+
+    def _asked_before(self, known: Key, key: Key) -> bool:
+        """Whether sessions asked for much the same already: three of five words, of both together, are in both."""
+        if known.origin != "session" or known.audience != key.audience:
+            return False
+        one, other = set(words(known.phrase)), set(words(key.phrase))
+        return len(one & other) >= 0.6 * len(one | other)
 
     def _learn(self, item: str, key: Key) -> None:
         thing = self._thing(item)
+        if not key.negative and key.origin != "session":  # what was asked for after all is not rejected any more
+            thing.keys = [k for k in thing.keys if k.origin != "rejected" or k.phrase != key.phrase]
         same = [k for k in thing.keys if (k.phrase, k.negative, k.audience) == (key.phrase, key.negative, key.audience)]
         if not thing.forgotten and not same:
             thing.keys.append(key)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from instant_recall.projections.evidence import Evidence
 from instant_recall.projections.items import Item
 from instant_recall.projections.ranker import FEATURES, model, rank
-from instant_recall.projections.searcher import Evidence
 
 
 def evidence(item: str, **values: float) -> Evidence:
