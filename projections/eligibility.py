@@ -21,10 +21,10 @@ BoolArray = NDArray[np.bool_]
 OWNER_NAME: Final = "owner"
 _KINDS: Final[tuple[str, ...]] = get_args(ItemKind)
 
-Rule = Literal["forgotten", "unrecorded", "audience", "muted", "quarantined", "not_yet_valid", "ended"]
+Rule = Literal["forgotten", "unrecorded", "audience", "muted", "quarantined", "not_yet_valid", "ended", "superseded"]
 Refusals = NDArray[np.uint8]
 
-_MUTED, _QUARANTINED, _FORGOTTEN, _UNRECORDED, _AUDIENCE, _EARLY, _ENDED = (1 << bit for bit in range(7))
+_MUTED, _QUARANTINED, _FORGOTTEN, _UNRECORDED, _AUDIENCE, _EARLY, _ENDED, _REPLACED = (1 << bit for bit in range(8))
 RULES: Final[dict[Rule, int]] = {
     "forgotten": _FORGOTTEN,
     "unrecorded": _UNRECORDED,
@@ -33,8 +33,10 @@ RULES: Final[dict[Rule, int]] = {
     "quarantined": _QUARANTINED,
     "not_yet_valid": _EARLY,
     "ended": _ENDED,
+    "superseded": _REPLACED,
 }
-"""What can keep an item from a reader, each with its bit; of several the first is the one to tell."""
+"""What can keep an item from a reader, each with its bit; of several the first is the one to tell. What ended because
+something took its place is `superseded`, and not `ended`."""
 
 _ALWAYS: Final = np.iinfo(np.int64).min
 _NEVER: Final = np.iinfo(np.int64).max
@@ -138,7 +140,8 @@ class Policies:
 
     def _values(self, item: Item) -> tuple[int, ...]:
         flags = (
-            _MUTED * item.muted
+            _REPLACED * (item.superseded_by is not None)
+            | _MUTED * item.muted
             | _QUARANTINED * item.quarantined
             | _FORGOTTEN * item.forgotten
             | _UNRECORDED * (item.recorded_at == 0)
@@ -158,7 +161,10 @@ def refusals(policies: Policies, reader: Reader, now: Millis) -> Refusals:
     if len(found):
         found |= ~met[policies._audience.values] * np.uint8(_AUDIENCE)
     found |= (policies._from.values > now) * np.uint8(_EARLY)
-    found |= (policies._until.values <= now) * np.uint8(_ENDED)
+    over = policies._until.values <= now
+    replaced = (found & _REPLACED) != 0
+    found &= np.uint8(~_REPLACED & 0xFF)
+    found |= over * np.where(replaced, np.uint8(_REPLACED), np.uint8(_ENDED))
     return found
 
 
@@ -166,10 +172,19 @@ def eligible(policies: Policies, reader: Reader, now: Millis) -> BoolArray:
     """For each item, whether this reader may be told of it at `now`: no rule keeps it back.
 
     An item is eligible when its audience meets the reader's scopes and it is not muted, quarantined, forgotten,
-    not yet valid, or no longer valid. Shape: one value per ordinal.
+    not yet valid, no longer valid, or replaced by a newer version. Shape: one value per ordinal.
     """
     seen: BoolArray = refusals(policies, reader, now) == 0
     return seen
+
+
+def is_old(found: Refusals) -> BoolArray:
+    """For each item, by what `refusals` found, whether nothing keeps it back but that a newer version took its place.
+
+    Such a one is told of when it is asked for by its own name or date, and only then.
+    """
+    old: BoolArray = found == _REPLACED
+    return old
 
 
 def rule_of(found: int) -> Rule | None:

@@ -61,11 +61,11 @@ def _words(text: str) -> list[str]:
 def _forms(words: list[str]) -> tuple[str, str]:
     """The words run together as they are, and with the last one stemmed."""
     body = "".join(words[:-1])
-    return body + words[-1], body + _stem(words[-1])
+    return body + words[-1], body + stem(words[-1])
 
 
-def _stem(word: str) -> str:
-    """The word without its ending. The stemmer leaves the plural of an abbreviation ("PCs", "rev Bs") as it is."""
+def stem(word: str) -> str:
+    """A lower-case word without its ending. The stemmer leaves plurals of abbreviations ("PCs", "rev Bs") alone."""
     return word[:-1] if _ABBREVIATIONS.fullmatch(word) else str(_stemmer().stemWord(word))
 
 
@@ -149,6 +149,7 @@ def named_in(
     allowed: Callable[[str], bool],
     is_word: Callable[[str], bool],
     judge: Judge | None = None,
+    old: Callable[[str], bool] = lambda _item: False,
 ) -> list[Span]:
     """The spans of a request that name items, in order; the longest wins, an exact one before a slip.
 
@@ -160,11 +161,12 @@ def named_in(
             hidden item never takes the place of a visible one.
         is_word: whether a lower-case word is an ordinary one; such a word is not taken for a slip of a name.
         judge: whether a name is meant as one, and not as the ordinary word that it also is; without it every one is.
+        old: whether an item is an old version, which counts where it is spelled right and nothing allowed is called so.
     """
     sentence = tokens(request)
     words = [token.word for token in sentence]
-    stems = [_stem(word) for word in words]
-    spelled = _visible(_exact(words, stems, tables), allowed)
+    stems = [stem(word) for word in words]
+    spelled = _visible(_exact(words, stems, tables), allowed, old)
     names = frozenset(span.first for span in spelled if span.last == span.first + 1)
     spans: list[Span] = []
     taken, doubted = bytearray(len(words)), bytearray(len(words))
@@ -184,8 +186,12 @@ def named_in(
     return sorted(spans)
 
 
-def _visible(found: Iterable[Span], allowed: Callable[[str], bool]) -> list[Span]:
-    cut = (span._replace(items=frozenset(filter(allowed, span.items))) for span in found)
+def _visible(found: Iterable[Span], *allowed: Callable[[str], bool]) -> list[Span]:
+    """The spans with those of their items that the first of these allows which allows any."""
+    cut = (
+        span._replace(items=next(filter(None, (frozenset(filter(may, span.items)) for may in allowed)), frozenset()))
+        for span in found
+    )
     return [span for span in cut if span.items]
 
 

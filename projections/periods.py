@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Final, NamedTuple
@@ -55,6 +55,7 @@ _LONG_AGO: Final = 36_500
 """Days before which nothing is looked for."""
 _ONE_DAY: Final = timedelta(days=1)
 _WEEK: Final = timedelta(days=7)
+_BARE_YEAR: Final = re.compile(r"(?<![\w.,-])20\d\d(?![\w-]|[.,]\d)")
 
 
 class Period(NamedTuple):
@@ -84,6 +85,12 @@ def periods_in(text: str, now: Millis) -> tuple[tuple[Period, ...], list[tuple[i
                 spans.append(match.span())
                 found.append(period)
     return tuple(found), spans
+
+
+def years_in(text: str, taken: Sequence[tuple[int, int]] = ()) -> tuple[list[Period], list[tuple[int, int]]]:
+    """The years that stand by themselves in a text, and where; none inside one of the places that are taken."""
+    matches = [m for m in _BARE_YEAR.finditer(text) if not any(m.start() < end and at < m.end() for at, end in taken)]
+    return [_months(int(match[0]), 1, 12) for match in matches], [match.span() for match in matches]
 
 
 Resolve = Callable[[re.Match[str], datetime], "Period | None"]

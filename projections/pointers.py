@@ -64,7 +64,12 @@ def gist(item: Item, anchor: str = "") -> str:
 
 
 def render(
-    item: Item, anchor: str, visible_keys: Sequence[UseKey] = (), replaces: str = "", used_with: str = ""
+    item: Item,
+    anchor: str,
+    visible_keys: Sequence[UseKey] = (),
+    replaces: str = "",
+    used_with: str = "",
+    mark: str = "",
 ) -> str:
     """The line of one pointer.
 
@@ -74,11 +79,13 @@ def render(
         visible_keys: the item's use keys that the reader may see, for the words behind "For:"; none: left out.
         replaces: name of the older version the reader was shown before, if any.
         used_with: name of the thing for whose sake it is shown, if that is why.
+        mark: what is told behind the name: that it is old.
     """
     purpose = clean(gist(item, anchor), _PURPOSE)
     need = next((k.phrase for k in visible_keys if not k.negative), "")
     # An id says nothing to a reader, and stands behind "Open:" as it is.
     name = clean(item.name, _NAME) or ("" if purpose else clean(item.id, _NAME))
+    name = f"{name or clean(item.id, _NAME)} ({mark})" if mark else name
     pieces = [f"[{item.kind}] {': '.join(filter(None, (name, purpose)))}"]
     if need:
         pieces.append(f"For: {clean(need, _NEED)}")

@@ -52,7 +52,7 @@ def compose(
     weights = model_of(searcher.tuning)
     least = weights.bar if bar is None else bar
     ranked = rank(searcher.find(request, names=names, links=links), weights)
-    fits = [r for r in ranked if r.evidence.named >= 0 or r.probability >= least]
+    fits = one_of_each(searcher, [r for r in ranked if r.evidence.named >= 0 or r.probability >= least])
     seen = shown or {}
     fresh = [r for r in fits if not was_shown(r.evidence.item, seen)]
     if not fresh:
@@ -65,6 +65,12 @@ def compose(
     lines = _lines(searcher, fresh, seen)
     text = block(lines)
     return Push(tuple(zip(fresh, lines, strict=False)), text, tokens(text))
+
+
+def one_of_each(searcher: Searcher, fits: list[Ranked]) -> list[Ranked]:
+    """One of each version chain: the newest, unless the request asks for an older one or names both."""
+    older = {old for r in fits for old in searcher.versions.before(r.evidence.item.id)}
+    return [r for r in fits if r.evidence.named >= 0 or not (r.evidence.stands_back_for or r.evidence.item.id in older)]
 
 
 def _lines(searcher: Searcher, ranked: list[Ranked], shown: Mapping[str, str]) -> list[str]:
@@ -86,4 +92,5 @@ def _line(searcher: Searcher, ranked: Ranked, shown: Mapping[str, str], *, lean:
     item = ranked.evidence.item
     older = searcher.peek_name(item.supersedes) if item.supersedes and item.supersedes in shown else ""
     seed = searcher.peek_name(ranked.evidence.linked_to) if ranked.route == "link" else ""
-    return render(item, ranked.evidence.anchor, () if lean else searcher.visible_keys(item), older, seed)
+    keys = () if lean else searcher.visible_keys(item)
+    return render(item, ranked.evidence.anchor, keys, older, seed, searcher.versions.mark(item))

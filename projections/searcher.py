@@ -26,7 +26,7 @@ from .look_back import Asked, Place, meant
 from .name_evidence import Judge, Verdict
 from .names import named_in
 from .overlay import Overlay
-from .rows import OPENING, TEXT, TOPIC, USE
+from .rows import OPENING, TEXT, TOPIC, USE, Row
 from .segment import Segment
 from .text_index import Scores, score
 from .uses import Use
@@ -87,9 +87,12 @@ class Searcher:
         return ordinal is not None and bool(self._visible[ordinal])
 
     def sees_if_asked(self, item: str) -> bool:
-        """Whether it is an old version that the reader may be told of when its own name or date is said."""
+        """Whether it is an old version that the reader may be told of when its own name or date is said.
+
+        What was replaced by nothing that anybody named is as good as closed.
+        """
         ordinal = self._overlay.ordinal(item)
-        return ordinal is not None and bool(self._old[ordinal])
+        return ordinal is not None and bool(self._old[ordinal]) and bool(self._known(item).superseded_by)
 
     def refused_by(self, item: str) -> Rule | None:
         """The first rule that keeps the item from the reader; None when there is none, or no such item.
@@ -257,6 +260,20 @@ class Searcher:
             look.raise_to_best(OPENING, best["topic_words"], best["topic_meaning"])
             look.raise_to_best(TEXT, best["topic_words"], best["text_meaning"])
         return best
+
+    def row_fits(self, request: str, item: Item) -> dict[Row, tuple[float, float]]:
+        """For each visible row of an item its word score and its cosine, as they are weighed; see Evidence."""
+        looked, _ = self._looks(heard(request))
+        ordinal = self._overlay.ordinal(item.id)
+        if ordinal is None:
+            return {}
+        self._compare(looked, [ordinal])
+        fits = [
+            {row: (words, meaning) for row, _, words, meaning in look.facts(rows)}
+            for look, rows in zip(looked, self._overlay.rows(ordinal), strict=True)
+        ]
+        places = {row: (not in_base, number) for row, (in_base, number) in self._overlay.numbered(item).items()}
+        return {row: fits[look][number] for row, (look, number) in places.items() if number in fits[look]}
 
     def _looks(self, request: str) -> tuple[list[_Look], float]:
         """What each segment has to say to a request, and what the request's words weigh together."""

@@ -51,7 +51,7 @@ class Thing:
     keys: list[Key] = field(default_factory=list)
     valid_from: Millis | None = None
     valid_until: Millis | None = None
-    replaced: bool = False
+    replaced_by: str = ""
     muted: bool = False
     quarantined: bool = False
     forgotten: bool = False
@@ -103,7 +103,7 @@ class Naive:
         Of several versions with one name only the youngest is named; this has all of them.
         """
         asked = set(words(request)) - {name for item in self.visible(reader, now) for name in self._names(item)}
-        old = {i for i, thing in self.things.items() if thing.replaced and self._over(thing, now)}
+        old = {i for i, thing in self.things.items() if thing.replaced_by and self._over(thing, now)}
         held = {i for i in old if self._sees(reader, replace(self.things[i], valid_until=None), now)}
         return {i for i in held if asked & self._names(i)}
 
@@ -138,7 +138,7 @@ class Naive:
             case ev.AssetRecorded() | ev.NoteRecorded():
                 self._record(event, event_id, audience)
                 if event.supersedes and event.supersedes != event.item and not self.things[event.item].forgotten:
-                    self._replace(event.supersedes, max(reported, event.valid_from or 0))
+                    self._replace(event.supersedes, event.item, max(reported, event.valid_from or 0))
             case ev.TurnRecorded():
                 self._turn(event, audience)
             case ev.SessionClosed():
@@ -154,7 +154,7 @@ class Naive:
             case ev.PointerRejected(item=item, request=request):
                 self._learn(item, Key(f"{event_id}/0", request, True, audience, learned=True, origin="rejected"))
             case ev.ItemSuperseded(item=item):
-                self._replace(item, reported)
+                self._replace(item, event.by, reported)
                 if event.by and event.by != item and not self.things[item].forgotten:
                     self._thing(event.by)
             case ev.ItemClosed(item=item, closed_at=closed_at):
@@ -183,9 +183,9 @@ class Naive:
     def _end(self, item: str, at: Millis) -> None:
         self._thing(item).valid_until = at
 
-    def _replace(self, item: str, at: Millis) -> None:
+    def _replace(self, item: str, by: str | None, at: Millis) -> None:
         self._end(item, at)
-        self.things[item].replaced = True
+        self.things[item].replaced_by = by or self.things[item].replaced_by
         self._says_something_new(self.things[item])
 
     def _says_something_new(self, thing: Thing) -> None:
@@ -203,7 +203,7 @@ class Naive:
         if (thing.names, thing.texts) != (names, texts):
             self._says_something_new(thing)
         thing.kind, thing.recorded, thing.audience, thing.names, thing.texts = kind, True, audience, names, texts
-        thing.valid_from, thing.valid_until, thing.replaced = event.valid_from, event.valid_until, False
+        thing.valid_from, thing.valid_until, thing.replaced_by = event.valid_from, event.valid_until, ""
         given = [*event.use_when, *([event.request] if event.request else [])]
         own = [Key(f"{event_id}/{n}", phrase, False, audience, learned=False) for n, phrase in enumerate(given)]
         thing.keys = own + [key for key in thing.keys if key.learned]

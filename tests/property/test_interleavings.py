@@ -207,12 +207,14 @@ class Interleavings(RuleBasedStateMachine):
             assert keys == self.naive.keys(item.id, reader)
         for request in h.REQUESTS:
             ranked = rank(searcher.find(request))
-            found = {r.evidence.item.id for r in ranked}
-            assert found <= visible
+            old = {r.evidence.item.id for r in ranked} - visible
+            assert old <= self.naive.old_named(request, reader, self.clock.now)
+            assert bool(old) == bool(self.naive.old_named(request, reader, self.clock.now))
+            found = {r.evidence.item.id for r in ranked} - old
             if len(h.ITEMS) < searching.WIDTH:
                 assert self.naive.find(request, reader, self.clock.now) <= found
             named = {r.evidence.item.id for r in ranked if r.route == "name"}
-            assert named == self.naive.named(request, reader, self.clock.now)
+            assert named - old == self.naive.named(request, reader, self.clock.now)
             assert {r.evidence.item.id for r in ranked[: len(named)]} == named
 
     def searcher(self, overlay: Overlay, reader: str) -> Searcher:
