@@ -13,7 +13,7 @@ from ..events.errors import LogUnavailable, NotRunning, Refused
 from ..events.moment import AsOf, moment_text
 from ..events.types import AssetKind, Event, ItemHelped, ItemOpened, Millis, PointerRejected
 from .asking import checked, publishable, texts
-from .caller import Caller
+from .key_calls import KeyCalls
 from .messages import (
     BarRequest,
     BarResponse,
@@ -45,7 +45,7 @@ MAX_PUSH_BYTES = 1024 * 1024
 """A push holds five pointers; a longer answer would take up the turn that it should help."""
 
 
-class Client(Caller):
+class Client(KeyCalls):
     """Talks to the Instant Recall of one data folder, or to the one at `url`.
 
     One client serves any number of threads (each keeps a connection of its own) and stays usable after a fork.
@@ -363,6 +363,11 @@ class AsyncClient:
     forget = _twin(Client.forget)
     bar = _twin(Client.bar)
     refit = _twin(Client.refit)
+    keys = _twin(Client.keys)
+    add_keys = _twin(Client.add_keys)
+    fill_keys = _twin(Client.fill_keys)
+    remove_key = _twin(Client.remove_key)
+    keys_todo = _twin(Client.keys_todo)
     opened = _twin(Client.opened)
     helped = _twin(Client.helped)
     rejected = _twin(Client.rejected)

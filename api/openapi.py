@@ -8,6 +8,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..events.types import EVENT_TYPES
+from .key_messages import (
+    AddKeysRequest,
+    AddKeysResponse,
+    KeysRequest,
+    KeysResponse,
+    KeysTodoRequest,
+    KeysTodoResponse,
+    RemoveKeyRequest,
+)
 from .messages import (
     BarRequest,
     BarResponse,
@@ -66,6 +75,10 @@ OPERATIONS = (
     Operation("correct", "/v1/correct", CorrectRequest, WriteResponse, True, "Say which item a request missed."),
     Operation("bar", "/v1/bar", BarRequest, BarResponse, True, "How sure a pointer has to be, shown or set."),
     Operation("refit", "/v1/refit", RefitRequest, RefitResponse, True, "What the ranker learned, shown or undone."),
+    Operation("keys", "/v1/keys", KeysRequest, KeysResponse, False, "The use keys of an item, and how well each fits."),
+    Operation("add_keys", "/v1/keys/add", AddKeysRequest, AddKeysResponse, True, "Say when items help, or do not."),
+    Operation("remove_key", "/v1/keys/remove", RemoveKeyRequest, WriteResponse, True, "Take a use key away."),
+    Operation("keys_todo", "/v1/keys/todo", KeysTodoRequest, KeysTodoResponse, False, "Items without a use key."),
     Operation("status", "/v1/status", None, StatusResponse, False, "How things stand, or stood.", StatusRequest),
 )
 

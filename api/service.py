@@ -31,6 +31,7 @@ from . import answers, tuning
 from .asked import was_asked
 from .follower import Follower
 from .history import History, Question, View, admitted
+from .keys import KeyService
 from .messages import (
     BarRequest,
     BarResponse,
@@ -64,8 +65,8 @@ READ_BUDGET_S: Final = 2.0
 """The same for search, open and writes, which may wait."""
 
 
-class Service:
-    """Push, search, open, why, the three writes and status over one owner's log. Safe to use from several threads.
+class Service(KeyService):
+    """Push, search, open, why, the writes, use keys and status over one owner's log. Safe to use from several threads.
 
     Args:
         log: the owner's log.

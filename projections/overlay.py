@@ -105,6 +105,14 @@ class Overlay:
             [number for in_base, number in touched.values() if not in_base],
         )
 
+    def numbered(self, item: Item) -> dict[Row, tuple[bool, int]]:
+        """Living rows of an item, each with whether the base's segment has it, and its number there or here."""
+        ordinal = self.ordinal(item.id)
+        touched = None if ordinal is None else self._rows.get(ordinal)
+        if touched is not None:
+            return touched
+        return {row: (True, number) for row, number in self.base.rows_of(item).items()}
+
     def _index(self, items: list[Item]) -> None:
         added: list[tuple[int, Row]] = []
         for item in items:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from .instances import need_of
-from .items import Item
+from .items import Item, UseKey
 from .words import tokenize
 
 TOPIC: Final = 0
@@ -60,12 +60,13 @@ def rows_of(item: Item) -> list[Row]:
                 if part.role == "owner":
                     rows.append(Row(OPENING, _opening(part.text), part.anchor, item.audience))
                 rows.append(Row(TEXT, part.text, part.anchor, item.audience))
-    rows += [
-        Row(NOT_FOR if key.negative else USE, need_of(key.phrase), "", key.audience, key.weight)
-        for key in item.keys
-        if key.phrase.strip()
-    ]
+    rows += [row_of_key(key) for key in item.keys if key.phrase.strip()]
     return list(dict.fromkeys(rows))
+
+
+def row_of_key(key: UseKey) -> Row:
+    """The row of a use key: it is found by its need, and not by what belongs to the one case in which it was said."""
+    return Row(NOT_FOR if key.negative else USE, need_of(key.phrase), "", key.audience, key.weight)
 
 
 def _opening(text: str) -> str:

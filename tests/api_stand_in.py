@@ -11,6 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
+from instant_recall.api.key_messages import (
+    AddKeysRequest,
+    AddKeysResponse,
+    KeysRequest,
+    KeysResponse,
+    KeysTodoRequest,
+    KeysTodoResponse,
+    RemoveKeyRequest,
+)
 from instant_recall.api.messages import (
     BarRequest,
     BarResponse,
@@ -105,6 +114,22 @@ class StandIn:
     def refit(self, request: RefitRequest) -> RefitResponse:
         self._fail()
         return RefitResponse(fate="none", undone=len(request.undo), default={}, own={})
+
+    def keys(self, request: KeysRequest) -> KeysResponse:
+        self._fail()
+        return KeysResponse(item=request.item, kind="note", name="x")
+
+    def add_keys(self, request: AddKeysRequest) -> AddKeysResponse:
+        self._fail()
+        return AddKeysResponse(position=f"{len(request.entries)}-0")
+
+    def remove_key(self, request: RemoveKeyRequest) -> WriteResponse:
+        self._fail()
+        return WriteResponse(event_id=request.event_id, position="1-0", item=request.item)
+
+    def keys_todo(self, request: KeysTodoRequest) -> KeysTodoResponse:
+        self._fail()
+        return KeysTodoResponse(total=request.limit)
 
     def status(self, _request: StatusRequest) -> StatusResponse:
         self._fail()
