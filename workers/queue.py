@@ -29,6 +29,8 @@ log = structlog.get_logger()
 BUILD_SNAPSHOT = "instant_recall.workers.jobs.build_snapshot"
 ERASE = "instant_recall.workers.erasing.erase"
 ARCHIVE = "instant_recall.workers.archiving.archive_log"
+WEIGH = "instant_recall.workers.weighing.weigh_keys"
+REFIT = "instant_recall.workers.refitting.refit_ranker"
 JOB_TIMEOUT_S = 1_800
 """Far more than a rebuild takes. A job whose worker was killed is taken up again about this long after."""
 RESULT_TTL_S = 2 * 86_400
@@ -84,6 +86,24 @@ def enqueue_archive(settings: Settings, *, job_id: str) -> None:
     _enqueue(
         settings, ARCHIVE, (str(settings.home), None, settings.owner, settings.older_than, settings.keep_bytes), job_id
     )
+
+
+def enqueue_weighing(settings: Settings, *, job_id: str) -> None:
+    """Ask for use keys to be weighed by the accesses; once for each job id, as with `enqueue_snapshot`.
+
+    Raises:
+        LogUnavailable: the server cannot be reached.
+    """
+    _enqueue(settings, WEIGH, (str(settings.home), None, settings.owner, settings.encoder), job_id)
+
+
+def enqueue_refit(settings: Settings, *, job_id: str) -> None:
+    """Ask for the ranker to be fitted to its owner; once for each job id, as with `enqueue_snapshot`.
+
+    Raises:
+        LogUnavailable: the server cannot be reached.
+    """
+    _enqueue(settings, REFIT, (str(settings.home), None, settings.owner, settings.encoder), job_id)
 
 
 def _enqueue(settings: Settings, function: str, arguments: tuple[object, ...], job_id: str) -> None:

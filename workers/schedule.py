@@ -18,7 +18,15 @@ from ..events.redis_log import RedisEventLog, driver_errors
 from ..events.settings import Settings, private_dir
 from ..events.types import Millis
 from ..projections.snapshot_store import SnapshotStore
-from .queue import OUTLIVE_A_RESTART, enqueue_archive, enqueue_snapshot, queue, tag
+from .queue import (
+    OUTLIVE_A_RESTART,
+    enqueue_archive,
+    enqueue_refit,
+    enqueue_snapshot,
+    enqueue_weighing,
+    queue,
+    tag,
+)
 
 log = structlog.get_logger()
 
@@ -52,7 +60,8 @@ class _Cron(CronScheduler):
 def run_cron(settings: Settings, *, nightly: str = NIGHTLY, clock: Callable[[], Millis] = now_ms) -> None:
     """Ask for a snapshot every night, and at once when a night was missed, until SIGTERM or SIGINT; main thread only.
 
-    The older part of the log is archived right behind the snapshot: one worker takes its jobs in order.
+    Right behind the snapshot use keys are weighed and the ranker is refitted, and then the older part of the log is
+    archived: one worker takes its jobs in order.
 
     Raises:
         AlreadyRunning: another one runs for this data folder.
@@ -61,6 +70,8 @@ def run_cron(settings: Settings, *, nightly: str = NIGHTLY, clock: Callable[[], 
 
     def ask() -> None:
         enqueue_snapshot(settings, job_id=nightly_id(settings, clock()))
+        enqueue_weighing(settings, job_id=nightly_id(settings, clock(), "weighing"))
+        enqueue_refit(settings, job_id=nightly_id(settings, clock(), "refit"))
         enqueue_archive(settings, job_id=nightly_id(settings, clock(), "archive"))
 
     with _sole_cron(settings), closing(connect_queue(settings)) as connection, driver_errors(connection):

@@ -415,7 +415,7 @@ def test_a_schedule_asks_once_a_day_however_often_it_comes_round(world: World) -
     time.sleep(2.2)  # two more ticks, which must add nothing
     assert again.poll() is None
     assert world.queue.job_ids == [
-        schedule.nightly_id(world.settings, now_ms(), kind) for kind in ("snapshot", "archive")
+        schedule.nightly_id(world.settings, now_ms(), kind) for kind in ("snapshot", "weighing", "refit", "archive")
     ]
 
 
