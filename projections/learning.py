@@ -12,6 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from ..events.types import KeyWeighed
+from .instances import need_of
 from .items import KeySource, UseKey
 from .words import heard, tokenize
 
@@ -60,8 +61,7 @@ def learned(keys: Keys, asked: list[UseKey]) -> Keys:
             found.append(key)
         elif found[place].source == "session" and found[place].session != key.session:
             known = found[place]
-            more = replace(known, support=known.support + 1, session=key.session, recorded_at=key.recorded_at)
-            found[place] = weighed(more)
+            found[place] = weighed(replace(known, support=known.support + 1, session=key.session))
     return _bounded(tuple(found), "session")
 
 
@@ -88,7 +88,7 @@ def recorded(new: list[UseKey], known: Keys) -> Keys:
     kept = [
         key
         if (old := before.get((key.phrase, key.source, key.audience))) is None
-        else replace(old, key=key.key, recorded_at=key.recorded_at)
+        else replace(old, key=key.key)
         for key in new
     ]
     return (*kept, *(k for k in known if k.source not in {"use_when", "stored"}))
@@ -110,7 +110,7 @@ def _tells_the_same(known: UseKey, key: UseKey) -> bool:
 
 @lru_cache(4096)
 def _terms(phrase: str) -> frozenset[str]:
-    return frozenset(tokenize([heard(phrase)])[0])
+    return frozenset(tokenize([need_of(heard(phrase))])[0])
 
 
 def _bounded(keys: Keys, source: KeySource) -> Keys:

@@ -1,4 +1,4 @@
-"""When jobs are asked for: the nightly snapshot and archive, and a snapshot at the start when one was missed."""
+"""When jobs are asked for: every night a snapshot, what learns from accesses, and the archive; a missed snapshot."""
 
 from __future__ import annotations
 

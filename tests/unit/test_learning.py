@@ -62,13 +62,13 @@ def test_phrases_for_other_eyes_do_not_count_together() -> None:
 
 
 def test_a_thousand_sessions_leave_no_more_keys_than_the_bound_and_the_best_supported_stay() -> None:
-    words = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "islet", "jetty"]
     world = World()
     world.happens(LARK)
     often = "put the letters of the tax office on file"
     made: list[ev.Event] = []
     for n in range(1_000):
-        text = often if n < 5 else f"{words[n % 10]}{n} {words[n // 10 % 10]}{n} {words[n // 100]}{n} quay{n}"
+        own = "".join("bdfghjklmn"[int(digit)] for digit in str(n))
+        text = often if n < 5 else f"{own}ask {own}want {own}need {own}quay"
         made += session(str(n), text)
     world.log.append([draft(event, occurred_at=NOW + n) for n, event in enumerate(made)])
     for recorded in world.log.read(world.overlay.position, len(made)):
@@ -77,7 +77,7 @@ def test_a_thousand_sessions_leave_no_more_keys_than_the_bound_and_the_best_supp
 
     assert len(keys) == learning.MOST
     assert (keys[0].phrase, keys[0].support) == (often, 5)
-    assert "quay999" in keys[-1].phrase
+    assert keys[-1].phrase.endswith("nnnquay")
 
 
 def test_of_one_long_session_the_beginning_stays() -> None:
