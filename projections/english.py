@@ -32,3 +32,9 @@ def is_common(word: str) -> bool:
 def is_frequent(word: str) -> bool:
     """Whether a lower-case word is among those that stand in every text."""
     return _places().get(word, _FREQUENT) < _FREQUENT
+
+
+@cache
+def frequent() -> frozenset[str]:
+    """All lower-case words that stand in every text."""
+    return frozenset(filter(is_frequent, _places()))

@@ -18,8 +18,9 @@ from .eligibility import BoolArray
 from .last_time import Back
 from .overlay import Overlay
 from .segment import Segment
+from .text_index import any_of, languages_in
 from .uses import Use
-from .words import tokenize
+from .words import request_terms, tokenize
 
 BEFORE: Final = 0.5
 """Weight of a word of the lines before, beside one of the request itself."""
@@ -109,12 +110,14 @@ def _in_project(ordinal: int, asked: Asked, overlay: Overlay) -> bool:
 
 def words_share(rest: str, before: Iterable[str], places: Sequence[Place], pool: BoolArray) -> Floats:
     """By ordinal, the share (0 to 1) of the request's weight that an item of the pool holds, wherever in it."""
-    weights = dict.fromkeys(_telling(" ".join(before)), BEFORE) | dict.fromkeys(_telling(rest), 1.0)
+    languages = languages_in([segment.postings for segment, _ in places])
+    said, asked = (_telling(text, languages) for text in (" ".join(before), rest))
+    weights = dict.fromkeys(said, BEFORE) | dict.fromkeys(asked, 1.0)
     shares, total, size = np.zeros(len(pool)), 0.0, float(np.count_nonzero(pool))
-    for term, weight in weights.items():
+    for terms, weight in weights.items():
         has = np.zeros(len(pool), dtype=np.bool_)
         for segment, visible in places:
-            rows, _ = segment.postings.occurrences(term)
+            rows, _ = any_of(segment.postings, terms)
             has[segment.rows.item[rows[visible[rows]]]] = True
         has &= pool
         among = float(np.count_nonzero(has))
@@ -171,5 +174,6 @@ def spread(scores: Mapping[int, float], strength: float) -> dict[int, float]:
     return {item: strength * min(score, 1.0) * (score / best) ** 2 for item, score in scores.items()}
 
 
-def _telling(text: str) -> list[str]:
-    return [term for term in tokenize([text])[0] if term not in _SAYS_NOTHING]
+def _telling(text: str, languages: Iterable[str]) -> list[tuple[str, ...]]:
+    """For each word that says what it is about the terms of which any will do."""
+    return [terms for terms in request_terms(text, languages) if terms[0] not in _SAYS_NOTHING]

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from .instances import need_of
 from .items import Item, UseKey
-from .words import tokenize
+from .words import index_terms
 
 TOPIC: Final = 0
 """What the item is: its name, purpose and description."""
@@ -80,7 +80,7 @@ def _opening(text: str) -> str:
 
 def terms_of(rows: Sequence[Row]) -> list[list[str]]:
     """The words of each row for the text index; an opening has none."""
-    return tokenize(["" if row.kind == OPENING else row.text for row in rows])
+    return index_terms(["" if row.kind == OPENING else row.text for row in rows])
 
 
 def _title(item: Item) -> str:

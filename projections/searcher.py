@@ -28,10 +28,10 @@ from .names import named_in
 from .overlay import Overlay
 from .rows import OPENING, TEXT, TOPIC, USE, Row
 from .segment import Segment
-from .text_index import Scores, score
+from .text_index import Scores, languages_in, score
 from .uses import Use
 from .versions import Versions
-from .words import heard, tokenize
+from .words import heard, request_terms
 
 WIDTH: Final = 24
 """Rows that each route may bring in, for each kind of row. Five are shown; the rest gives the ranker its choice."""
@@ -278,7 +278,8 @@ class Searcher:
     def _looks(self, request: str) -> tuple[list[_Look], float]:
         """What each segment has to say to a request, and what the request's words weigh together."""
         vectors = self._encoders.encode_request(request)
-        words, weight = score(tokenize([request])[0], [(segment.postings, mask) for segment, mask in self._places])
+        asked = request_terms(request, languages_in([segment.postings for segment, _ in self._places]))
+        words, weight = score(asked, [(segment.postings, mask) for segment, mask in self._places])
         places = zip(self._places, words, strict=True)
         return [_Look(s, mask, vectors, found, weights=self._weights) for (s, mask), found in places], weight
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 import bm25s
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from .columns import Column
 from .eligibility import BoolArray
+from .words import TAG, is_plain, language_of
 
 K1: Final = 1.5
 B: Final = 0.75
@@ -34,7 +35,12 @@ class Postings(Protocol):
 
     @property
     def lengths(self) -> Counts:
-        """Number of terms in each row."""
+        """Number of plain terms in each row."""
+        ...
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """Languages of which there are terms, in hidden and dead rows as well."""
         ...
 
     def occurrences(self, term: str) -> tuple[Rows, Counts]:
@@ -51,11 +57,17 @@ class FrozenPostings:
         self._counts: Counts = arrays["counts"]
         self._lengths: Counts = arrays["lengths"]
         self._vocabulary = vocabulary
+        self._languages = _languages(vocabulary)
 
     @property
     def lengths(self) -> Counts:
-        """Number of terms in each row."""
+        """See Postings."""
         return self._lengths
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """See Postings."""
+        return self._languages
 
     def occurrences(self, term: str) -> tuple[Rows, Counts]:
         """See Postings."""
@@ -72,16 +84,25 @@ class GrowingPostings:
     def __init__(self) -> None:
         self._terms: dict[str, tuple[array[int], array[float]]] = {}
         self._lengths = Column(np.float32)
+        self._languages: frozenset[str] = frozenset()
 
     @property
     def lengths(self) -> Counts:
-        """Number of terms in each row."""
+        """See Postings."""
         return self._lengths.values
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """See Postings."""
+        return self._languages
 
     def add(self, terms: Sequence[str]) -> None:
         """Add the next row."""
         row = len(self._lengths)
-        self._lengths.append(len(terms))
+        length = _length(terms)
+        self._lengths.append(length)
+        if length < len(terms):
+            self._languages |= _languages(terms)
         for term, count in Counter(terms).items():
             rows, counts = self._terms.setdefault(term, (array("i"), array("f")))
             rows.append(row)
@@ -102,7 +123,7 @@ def freeze(documents: Sequence[Sequence[str]]) -> tuple[dict[str, NDArray[Any]],
     bm25s stores idf(term) * tf-part(count). With b = 0 and a k1 that dwarfs every count, the atire tf-part
     count * (k1 + 1) / (count + k1) is the count itself, so dividing by idf leaves the plain counts that we want.
     """
-    lengths = np.fromiter(map(len, documents), dtype=np.float32, count=len(documents))
+    lengths = np.fromiter(map(_length, documents), dtype=np.float32, count=len(documents))
     if not lengths.any():
         empty: dict[str, NDArray[Any]] = {
             "starts": np.zeros(1, dtype=np.int64), "rows": _NO_ROWS[0], "counts": _NO_ROWS[1], "lengths": lengths,
@@ -126,11 +147,11 @@ class Scored(NamedTuple):
     weight: float
 
 
-def score(terms: Sequence[str], places: Sequence[tuple[Postings, BoolArray]]) -> Scored:
+def score(terms: Sequence[str | tuple[str, ...]], places: Sequence[tuple[Postings, BoolArray]]) -> Scored:
     """BM25 of the visible rows of several postings as if they were one, divided by the request's total idf.
 
     Args:
-        terms: the request's terms.
+        terms: the request's terms; several together are ways to write one word, of which a row's most frequent counts.
         places: postings, each with a mask of the rows that count (visible and alive).
 
     Returns:
@@ -144,7 +165,7 @@ def score(terms: Sequence[str], places: Sequence[tuple[Postings, BoolArray]]) ->
     for term in dict.fromkeys(terms):
         hits = []
         for postings, mask in places:
-            rows, counts = postings.occurrences(term)
+            rows, counts = postings.occurrences(term) if isinstance(term, str) else any_of(postings, term)
             keep = mask[rows]
             hits.append((rows[keep], counts[keep]))
         idf = float(_idf(visible, np.array(sum(len(rows) for rows, _ in hits))))
@@ -154,6 +175,31 @@ def score(terms: Sequence[str], places: Sequence[tuple[Postings, BoolArray]]) ->
                 norm = 1 - B + B * postings.lengths[rows].astype(np.float64) * visible / total
                 into[rows] += idf * counts / (counts + K1 * norm)
     return Scored([found / weight for found in scores] if weight else scores, weight)
+
+
+def languages_in(postings: Iterable[Postings]) -> frozenset[str]:
+    """Languages of which any of these has terms."""
+    return frozenset[str]().union(*(each.languages for each in postings))
+
+
+def any_of(postings: Postings, terms: Sequence[str]) -> tuple[Rows, Counts]:
+    """The rows that hold any of some terms, ascending, and how often each holds the one that it holds most."""
+    found = [hits for term in terms if len((hits := postings.occurrences(term))[0])]
+    if len(found) < 2:
+        return found[0] if found else _NO_ROWS
+    rows, places = np.unique(np.concatenate([rows for rows, _ in found]), return_inverse=True)
+    counts = np.zeros(len(rows), dtype=np.float32)
+    np.maximum.at(counts, places, np.concatenate([counts for _, counts in found]))
+    return rows, counts
+
+
+def _length(terms: Sequence[str]) -> int:
+    # Nearly every text is in English, and asking term by term takes ten times as long.
+    return sum(map(is_plain, terms)) if TAG in "".join(terms) else len(terms)
+
+
+def _languages(terms: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(language_of, terms)) - {""} if TAG in "".join(terms) else frozenset()
 
 
 def _idf(rows: float, frequency: NDArray[Any]) -> NDArray[np.float64]:

@@ -1,21 +1,51 @@
-"""One way to cut text into words, for everything that is indexed and everything that is asked."""
+"""One way to cut text into words, for everything that is indexed and everything that is asked.
+
+A word is compared by its stem, without accents. English stems are plain terms. A text in another language in Latin
+letters has, beside them, terms of that language: `german:rechnung`. Of a request every word is looked for under its
+English stem and under that of each language that the rows have, whatever its own: three words are too few to tell it
+by. Other scripts need no such vote: the script says how a word is stemmed, and where words are not set apart by spaces
+the terms are runs of two or three letters.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Final
 
 import Stemmer
 from bm25s.stopwords import STOPWORDS_EN
 
+from .languages import LATIN, LATIN_END, function_words, languages_of
+
 HEARD: Final = 4_000
 """Characters of a request's beginning, and as many of its end, in which is looked for what it asks. What stands
 between them in a longer one was pasted; to weigh every word of it would make this push late, and others behind it."""
+TAG: Final = ":"
+"""Stands between language and stem; no plain term holds it."""
+SHORT: Final = 40
+"""Words of a request from which its own language can be told for sure; it is then not tried in all others."""
 
 _WORD = re.compile(r"\b\w\w+\b")
 _STOP_WORDS: Final = frozenset(STOPWORDS_EN)
+_PAIRS: Final = (
+    "\u3005\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
+)
+"""Chinese, Japanese and Korean letters: a word has one to three of them, or has endings of one."""
+_THREES: Final = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0eff\u1000-\u103f\u1050-\u109f\u1780-\u17d3"
+"""Thai, Lao, Burmese and Khmer letters."""
+_UNSPACED: Final = re.compile(f"[{_PAIRS}{_THREES}]")
+_SCRIPTS: Final = (
+    ("\u0370", "\u03ff", "greek"), ("\u1f00", "\u1fff", "greek"), ("\u0400", "\u052f", "russian"),
+    ("\u0530", "\u058f", "armenian"), ("\u0600", "\u077f", "arabic"), ("\u0900", "\u097f", "hindi"),
+    ("\u0b80", "\u0bff", "tamil"),
+)  # fmt: skip
+"""First and last letter of a script, and the stemmer for its words. Others with those letters do well enough with it:
+request and text lose the same endings."""
+_PLAIN: Final = str.maketrans({"ß": "ss", "ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe"})
 
 
 def heard(request: str) -> str:
@@ -23,16 +53,140 @@ def heard(request: str) -> str:
     return request if len(request) <= 2 * HEARD else f"{request[:HEARD]}\n{request[-HEARD:]}"
 
 
-@cache
-def _stemmer() -> Stemmer.Stemmer:
-    return Stemmer.Stemmer("english")
-
-
 def tokenize(texts: Sequence[str]) -> list[list[str]]:
-    """Stemmed words of each text, lower case, without English stop words and single letters; in order, repeats kept.
+    """Plain terms of each text: stems of its words, without English stop words and single letters; repeats kept.
 
-    The words are those of `bm25s.tokenize`, which takes ten times as long for one short request (it sets up progress
-    bars that are never shown).
+    Of ASCII texts the words are those of `bm25s.tokenize`, which takes ten times as long for one short request (it sets
+    up progress bars that are never shown).
     """
-    stem = _stemmer().stemWords
-    return [stem([word for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS]) for text in texts]
+    return [_stems(_without_stops(_words(text))) for text in texts]
+
+
+def index_terms(texts: Sequence[str]) -> list[list[str]]:
+    """What each text is indexed under: its plain terms, then those of the languages that it may be in."""
+    return [list(_both(text)) for text in texts]
+
+
+def request_terms(request: str, languages: Iterable[str]) -> list[tuple[str, ...]]:
+    """For each word of a request the terms of which any will do, the plain one first.
+
+    Args:
+        request: what was asked.
+        languages: those of which there are terms at all.
+    """
+    words, own = _read(request)
+    tried = [language for language in LATIN if language in frozenset(languages)]
+    if len(words) >= SHORT:
+        tried = [language for language in tried if language in own]
+    ways = [_stems(words), *(_tagged(words, language) for language in tried)]
+    return [tuple(dict.fromkeys(filter(None, terms))) for terms in zip(*ways, strict=True)]
+
+
+def is_plain(term: str) -> bool:
+    """Whether a term is of no language in particular. A text is as long as it has plain terms."""
+    return TAG not in term
+
+
+def language_of(term: str) -> str:
+    """The language of a term that has one; empty for a plain one."""
+    return term.partition(TAG)[0] if TAG in term else ""
+
+
+def _both(text: str) -> Iterator[str]:
+    words, own = _read(text)
+    yield from _stems(words)
+    for language in own:
+        yield from filter(None, _tagged(words, language))
+
+
+def _read(text: str) -> tuple[list[str], tuple[str, ...]]:
+    """The words that say what a text is about, and in which of LATIN it may be."""
+    words = _words(text)
+    telling = _without_stops(words)
+    own = languages_of(words)
+    if own:
+        small = frozenset[str]().union(*map(function_words, own))
+        telling = [word for word in telling if word not in small]
+    return telling, own
+
+
+def _without_stops(words: list[str]) -> list[str]:
+    return [word for word in words if word not in _STOP_WORDS]
+
+
+def _words(text: str) -> list[str]:
+    """Words of two letters and more, lower case; runs of letters where words are not set apart."""
+    if text.isascii():
+        return _WORD.findall(text.lower())
+    text = unicodedata.normalize("NFKC", text).lower().replace("\u0307", "")
+    if _UNSPACED.search(text) is None:
+        return _marked().findall(text)
+    return [part for run in _runs().finditer(text) for part in _parts(run[0], run.lastgroup)]
+
+
+def _parts(run: str, script: str | None) -> Iterable[str]:
+    if script == "word":
+        return (run,)
+    size = 2 if script == "pairs" else 3
+    if len(run) <= size:
+        return (run,)
+    return (run[at : at + size] for at in range(len(run) - size + 1))
+
+
+@cache
+def _marked() -> re.Pattern[str]:
+    """Words with the marks that belong to their letters: without them every vowel of a Hindi word would end it."""
+    return re.compile(rf"(?<![\w{_marks()}])\w[\w{_marks()}]+")
+
+
+@cache
+def _runs() -> re.Pattern[str]:
+    spaced = rf"(?:(?![{_PAIRS}{_THREES}])[\w{_marks()}])"
+    return re.compile(rf"(?P<pairs>[{_PAIRS}]+)|(?P<threes>[{_THREES}]+)|(?P<word>{spaced}{{2,}})")
+
+
+@cache
+def _marks() -> str:
+    """Every combining mark, for use within a class of a pattern."""
+    return "".join(chr(code) for code in range(0x300, 0x20000) if unicodedata.category(chr(code))[0] == "M")
+
+
+@cache
+def _stem(language: str) -> Callable[[list[str]], list[str]]:
+    stem: Callable[[list[str]], list[str]] = Stemmer.Stemmer(language).stemWords
+    return stem
+
+
+def _stems(words: list[str]) -> list[str]:
+    stems = _stem("english")(words)
+    if "".join(words).isascii():
+        return stems
+    return [
+        stem if word.isascii() else fold(stem if word[0] < LATIN_END else _in_script(word))
+        for word, stem in zip(words, stems, strict=True)
+    ]
+
+
+def _tagged(words: list[str], language: str) -> list[str]:
+    """The term of that language for each word; empty for one in other letters."""
+    return [
+        f"{language}{TAG}{stem if stem.isascii() else fold(stem)}" if word[0] < LATIN_END else ""
+        for word, stem in zip(words, _stem(language)(words), strict=True)
+    ]
+
+
+def _in_script(word: str) -> str:
+    for first, last, language in _SCRIPTS:
+        if first <= word[0] <= last:
+            return _stem(language)([word])[0]
+    return word
+
+
+def fold(word: str) -> str:
+    """A lower-case word without accents, where they only colour its letters: those of Hindi or Thai are letters."""
+    if word.isascii():
+        return word
+    if word[0] >= "\u0590":
+        return word
+    apart = unicodedata.normalize("NFD", word.translate(_PLAIN))
+    return unicodedata.normalize("NFC", "".join(c for c in apart if not "\u0300" <= c <= "\u036f"))
