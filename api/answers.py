@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..events.position import Position
 from ..events.types import PushServed
 from ..projections.pointers import address, clean, gist
 from ..projections.push import Push
@@ -43,22 +44,23 @@ def pointer(ranked: Ranked, line: str) -> Pointer:
     )
 
 
-def found(ranked: Ranked) -> Found:
-    """One line of a search."""
+def found(ranked: Ranked, mark: str = "") -> Found:
+    """One line of a search; `mark` tells of an old version that it is one."""
     item = ranked.evidence.item
     return Found(
         item=item.id,
         kind=item.kind,
         name=item.name,
         purpose=item.purpose or clean(gist(item, ranked.evidence.anchor), GIST),
+        mark=mark,
         address=address(item, ranked.evidence.anchor),
         score=round(ranked.probability, 6),
         route=ranked.route,
     )
 
 
-def verdict(told: Verdict, view: View) -> WhyResponse:
-    """Why an item was pushed or not, as it stood in a view."""
+def verdict(told: Verdict, view: View, position: Position) -> WhyResponse:
+    """Why an item was pushed or not, as it stood in a view at this position."""
     return WhyResponse(
         item=told.item,
         gate=told.gate,
@@ -70,7 +72,7 @@ def verdict(told: Verdict, view: View) -> WhyResponse:
         bar=told.bar,
         bar_default=model().bar,
         words=told.words,
-        position=str(view.overlay.position),
+        position=str(position),
         generation=view.overlay.base.generation,
         stale=not view.complete,
         as_of=view.as_of,

@@ -131,6 +131,8 @@ class Client(KeyCalls):
         *,
         limit: int = 20,
         kinds: Iterable[str] = (),
+        recent: Iterable[str] = (),
+        project: str = "",
         session: str | None = None,
         reader: str | None = None,
         min_position: str = "",
@@ -142,6 +144,8 @@ class Client(KeyCalls):
             query=query,
             limit=limit,
             kinds=texts(kinds),
+            recent=texts(recent),
+            project=project,
             min_position=min_position,
             **self._asker(reader, session, as_of),
         )
@@ -152,19 +156,24 @@ class Client(KeyCalls):
         request: str,
         item: str,
         *,
+        recent: Iterable[str] = (),
         session: str | None = None,
+        project: str = "",
         reader: str | None = None,
         for_reader: str = "",
         as_of: AsOf = "",
     ) -> WhyResponse:
         """Why an item (its id, address or name) is, or is not, in the push for a request: the first gate it fails.
 
+        `recent`, `session` and `project` are those that the push was given.
+
         Raises:
             Refused: another reader than the owner asks about somebody else's push (`for_reader`) or about the past.
             RecallError: several items have this name; the message lists their ids.
         """
         asker = self._asker(reader, session, as_of)
-        asked = checked(WhyRequest, request=request, item=item, for_reader=for_reader, **asker)
+        around = {"recent": texts(recent), "project": project, **asker}
+        asked = checked(WhyRequest, request=request, item=item, for_reader=for_reader, **around)
         return self._ask("/v1/why", asked, WhyResponse)
 
     def open(
@@ -187,7 +196,8 @@ class Client(KeyCalls):
     def status(self, *, reader: str | None = None, as_of: AsOf = "") -> StatusResponse:
         """How things stand, or stood."""
         asker = self._asker(reader, "", as_of)
-        query = "?" + urlencode({name: asker[name] for name in ("reader", "as_of")}) if as_of else ""
+        named = {name: asker[name] for name in ("reader", "as_of")} if as_of else {"reader": asker["reader"]}
+        query = "?" + urlencode(named) if as_of or named["reader"] != "owner" else ""
         return self._ask("/v1/status" + query, None, StatusResponse)
 
     def publish(
@@ -305,10 +315,16 @@ class Client(KeyCalls):
         """Tell that an item clearly helped."""
         return self.publish(ItemHelped(item=item, session=self.session if session is None else session))
 
-    def rejected(self, item: str, request: str, session: str | None = None) -> PublishResponse:
-        """Tell that a pushed pointer was of no use for a request."""
+    def rejected(
+        self, item: str, request: str = "", session: str | None = None, *, audience: tuple[str, ...] = OWNER_ONLY
+    ) -> PublishResponse:
+        """Tell that a pushed pointer was of no use for a request: it does not come back for it, unless it is named.
+
+        Without a request it is the last one for which the session was shown the item. `audience` are those for whose
+        pushes this counts; the owner is always among them.
+        """
         session = self.session if session is None else session
-        return self.publish(PointerRejected(item=item, request=request, session=session))
+        return self.publish(PointerRejected(item=item, request=request, session=session), audience=audience)
 
     def _asker(self, reader: str | None, session: str | None, as_of: AsOf) -> dict[str, str]:
         return {

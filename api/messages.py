@@ -8,6 +8,7 @@ import msgspec
 
 from ..events.envelope import OWNER_ONLY, Actor, Source
 from ..events.types import AssetKind, Millis, RankerRefitted
+from .precision import Precision
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +92,9 @@ class SearchRequest(Request, frozen=True, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=0)] = 20
     kinds: tuple[str, ...] = ()
     """Only these kinds; empty: all."""
+    recent: tuple[str, ...] = ()
+    project: str = ""
+    """As in PushRequest, both."""
     min_position: str = ""
     as_of: str = ""
     """As in PushRequest."""
@@ -108,6 +112,8 @@ class Found(Message, frozen=True, kw_only=True):
     address: str
     score: float
     route: str
+    mark: str = ""
+    """Of an old version, which is found by its own name or date only, what replaced it and when."""
 
 
 class SearchResponse(Message, frozen=True, kw_only=True):
@@ -147,6 +153,9 @@ class OpenResponse(Message, frozen=True, kw_only=True):
     source_uri: str = ""
     valid_until: Millis | None = None
     replaced_by: str | None = None
+    """Id of the version that stands in its place, if the reader may see one."""
+    mark: str = ""
+    """As in Found: to be told before the text."""
     as_of: str = ""
     """The time for which this was answered, when that was the past."""
 
@@ -162,7 +171,9 @@ class WhyRequest(Request, frozen=True, kw_only=True):
     for_reader: str = ""
     """Whose push is meant; empty: that of who asks. Only the owner may ask about another's."""
     session: str = ""
-    """As in PushRequest."""
+    recent: tuple[str, ...] = ()
+    project: str = ""
+    """As in PushRequest, all three: give what the push was given."""
     as_of: str = ""
     """As in PushRequest. Of a request that the owner typed in the day before, it also tells whether anybody asked."""
 
@@ -179,7 +190,7 @@ class WhyResponse(Message, frozen=True, kw_only=True):
     """`found`: it is in the push. Else `not_indexed`, `not_asked`, `filtered`, `wrong_key` or `drowned`."""
     rule: str = ""
     """For the owner, what filtered it out: `audience`, `muted`, `quarantined`, `forgotten`, `not_yet_valid`, `closed`,
-    `superseded`, `already_shown`."""
+    `superseded`, `older_asked` (the request asks for an older version of it), `already_shown`."""
     cut: str = ""
     """What drowned it: `bar`, `places`, `tokens` or `width` (of a route, which has places for 24 rows)."""
     ranks: dict[str, int | None]
@@ -341,7 +352,7 @@ class StatusRequest(Request, frozen=True, kw_only=True):
     """How things stand, or stood."""
 
     reader: str = "owner"
-    """Who asks about a past moment; the present is told to anybody."""
+    """Who asks. The past, and how pushes are used, are the owner's; the rest of the present is told to anybody."""
     as_of: str = ""
     """As in PushRequest."""
 
@@ -374,6 +385,8 @@ class StatusResponse(Message, frozen=True, kw_only=True):
     """What keeps the log: `embedded`, `external` or `memory`."""
     as_of: str = ""
     """The time for which this was answered, when that was the past."""
+    precision: tuple[Precision, ...] = ()
+    """How often pointers were of use lately; told to the owner only."""
 
 
 class ErrorResponse(Message, frozen=True, kw_only=True):

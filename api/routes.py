@@ -8,7 +8,7 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import structlog
@@ -61,6 +61,9 @@ _FAILURES: tuple[tuple[type[Exception], int, str], ...] = (
     (NotRunning, 503, "unavailable"),
 )
 
+_SLOW: Final = frozenset({"why"})
+"""Reads that look at every row."""
+
 
 def create_app(service: Service) -> Starlette:
     """The API over a service, as an ASGI app. Over TCP it lets nobody in before `serve` has given it a token's hash."""
@@ -87,11 +90,11 @@ def _endpoint(operation: Operation, service: Service, past: asyncio.Lock) -> Cal
         try:
             asked = await asked_for(request)
             # Reads take a few milliseconds and share one searcher, so they run here, one after the other. A write
-            # waits for the disk, so it must not hold them up. Nor must a look into the past, which may take seconds;
-            # such looks wait here for one another, where they keep no thread from the writes.
+            # waits for the disk, so it must not hold them up. Nor must a look into the past, or at every row, which may
+            # take seconds; such looks wait here for one another, where they keep no thread from the writes.
             if operation.writes:
                 answer = await run_in_threadpool(method, *asked)
-            elif any(getattr(each, "as_of", "") for each in asked):
+            elif operation.name in _SLOW or any(getattr(each, "as_of", "") for each in asked):
                 async with past:
                     answer = await run_in_threadpool(method, *asked)
             else:

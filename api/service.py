@@ -55,6 +55,7 @@ from .messages import (
     WriteResponse,
 )
 from .opening import exact_text
+from .precision import precision
 from .writes import Writer
 
 PUSH_BUDGET_S: Final = 0.15
@@ -159,9 +160,11 @@ class Service(KeyService):
         with self._follower.at_tail(READ_BUDGET_S) as (overlay, _):
             compose(self._searcher(overlay, PushRequest(request=_WARMING), self._clock()), _WARMING)
 
-    def _searcher(self, overlay: Overlay, request: PushRequest, now: Millis) -> Searcher:
-        reader = overlay.state.reader(request.reader)
-        return Searcher(overlay, self._encoders, reader, now, request.recent, request.project, request.session)
+    def _searcher(
+        self, overlay: Overlay, asked: PushRequest | SearchRequest | WhyRequest, now: Millis, reader: str = ""
+    ) -> Searcher:
+        eyes = overlay.state.reader(reader or asked.reader)
+        return Searcher(overlay, self._encoders, eyes, now, asked.recent, asked.project, asked.session)
 
     def search(self, request: SearchRequest, *, now: Millis | None = None) -> SearchResponse:
         """Everything that may fit, best first, without the push's bar and caps."""
@@ -170,9 +173,10 @@ class Service(KeyService):
         with self._view(request, READ_BUDGET_S, now) as view:
             overlay = view.overlay
             position, generation = overlay.position, overlay.base.generation
-            searcher = Searcher(overlay, self._encoders, overlay.state.reader(request.reader), view.now)
+            searcher = self._searcher(overlay, request, view.now)
             ranked = rank(searcher.find(request.query), model_of(searcher.tuning))
-        wanted = [r for r in ranked if not request.kinds or r.evidence.item.kind in request.kinds][: request.limit]
+            wanted = [r for r in ranked if not request.kinds or r.evidence.item.kind in request.kinds][: request.limit]
+            lines = tuple(answers.found(r, searcher.versions.mark(r.evidence.item)) for r in wanted)
         served = SearchServed(
             reader=request.reader,
             session=request.session,
@@ -181,7 +185,7 @@ class Service(KeyService):
         )
         self._record(draft(served, occurred_at=view.asked_at))
         return SearchResponse(
-            found=tuple(map(answers.found, wanted)),
+            found=lines,
             position=str(position),
             generation=generation,
             stale=not view.complete or _behind(position, request.min_position),
@@ -202,6 +206,7 @@ class Service(KeyService):
             searcher = Searcher(overlay, self._encoders, overlay.state.reader(request.reader), view.now)
             item, anchor = resolving.meant(overlay, searcher, request.address)
             text = exact_text(item, anchor)
+            mark, newest = searcher.versions.mark(item), searcher.versions.newest(item.id)
         opened = ItemOpened(item=item.id, reader=request.reader, session=request.session, anchor=anchor)
         self._record(draft(opened, occurred_at=view.asked_at))
         return OpenResponse(
@@ -215,7 +220,8 @@ class Service(KeyService):
             audience=item.audience if request.reader == OWNER_NAME else (),
             source_uri=item.source_uri,
             valid_until=item.valid_until,
-            replaced_by=item.superseded_by,
+            replaced_by=newest.id if newest else None,
+            mark=mark,
             as_of=view.as_of,
         )
 
@@ -243,9 +249,9 @@ class Service(KeyService):
         waiting = self._shown(request.session)
         with self._view(request, READ_BUDGET_S, now) as view:
             overlay = view.overlay
-            searcher = Searcher(overlay, self._encoders, overlay.state.reader(whose), view.now)
+            searcher, position = self._searcher(overlay, request, view.now, whose), overlay.position
             item = resolving.subject(overlay, searcher, request.item, owner=owner)
-            verdict = why(
+            finish = why(
                 overlay,
                 searcher,
                 request.request,
@@ -257,7 +263,7 @@ class Service(KeyService):
                 links=links,
                 asked=not view.as_of or whose != OWNER_NAME or was_asked(self._log, request.request, view.now),
             )
-            return answers.verdict(verdict, view)
+        return answers.verdict(finish(), view, position)
 
     def publish(self, request: PublishRequest) -> PublishResponse:
         """Store events, all or none. When this returns they are durable and the next push knows them.
@@ -313,6 +319,7 @@ class Service(KeyService):
             counts = overlay.policies.count_by_kind(seen)
             base, applied, touched = overlay.base, overlay.position, len(overlay)
             tuned = overlay.state.tuning
+            used = precision(overlay.state.feedback, view.now) if request.reader == OWNER_NAME else ()
         return StatusResponse(
             version=__version__,
             owner=self._log.owner,
@@ -330,6 +337,7 @@ class Service(KeyService):
             refit=fate(tuned),
             server=self._server,
             as_of=view.as_of,
+            precision=used,
         )
 
     def follow(self, budget_s: float = 0.005) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -44,6 +45,10 @@ as_of_option = option(
     help="Answer as of a past moment: a time (of this machine's clock, unless it has a zone), a date, or a position.",
 )
 session_option = option("--session", default="", metavar="ID", help="The session to which this belongs.")
+project_option = option("--project", default="", metavar="NAME", help="The project in which the request is made.")
+recent_option = option(
+    "--recent", multiple=True, metavar="LINE", help="A line said just before, oldest first; may be given again."
+)
 
 
 @click.command()
@@ -52,8 +57,8 @@ session_option = option("--session", default="", metavar="ID", help="The session
 @reader_option
 @session_option
 @as_of_option
-@option("--project", default="", metavar="NAME", help="The project in which the request is made.")
-@option("--recent", multiple=True, metavar="LINE", help="A line said just before, oldest first; may be given again.")
+@project_option
+@recent_option
 @pass_invocation
 def push(
     invocation: Invocation, request: str, reader: str, session: str, as_of: str, project: str, recent: tuple[str, ...]
@@ -90,17 +95,28 @@ def _pushed(answer: PushResponse) -> list[str]:
 @reader_option
 @session_option
 @as_of_option
+@project_option
+@recent_option
 @option("--limit", default=20, show_default=True, type=click.IntRange(1, 1_000), metavar="N", help="At most so many.")
 @option("--kind", multiple=True, metavar="KIND", help="Only this kind (skill, note, machine, ...); may be given again.")
 @pass_invocation
 def search(
-    invocation: Invocation, query: str, reader: str, session: str, as_of: str, limit: int, kind: tuple[str, ...]
+    invocation: Invocation,
+    query: str,
+    reader: str,
+    session: str,
+    as_of: str,
+    project: str,
+    recent: tuple[str, ...],
+    limit: int,
+    kind: tuple[str, ...],
 ) -> None:
     """Find all that may fit, best first.
 
     Every line ends with an address, which `open` takes.
     """
-    answer = invocation.client().search(query, reader=reader, session=session, limit=limit, kinds=kind, as_of=as_of)
+    ask = partial(invocation.client().search, reader=reader, session=session, project=project, recent=recent)
+    answer = ask(query, limit=limit, kinds=kind, as_of=as_of)
     invocation.output.message(answer, [*past(answer.as_of), *_found(answer)])
 
 
@@ -111,6 +127,8 @@ def _found(answer: SearchResponse) -> list[str]:
     for found in answer.found:
         name = one_line(found.name)
         lines.append(f"{found.score:.2f}  [{found.kind}] {name}{'  ' if name else ''}{dim(one_line(found.address))}")
+        if found.mark:
+            lines.append("      " + click.style(one_line(found.mark), fg="yellow"))
         if found.purpose:
             lines.append("      " + _cut(one_line(found.purpose), 110))
     return [*lines, dim(f"{count(len(answer.found), 'item')}, {answer.took_ms:.1f} ms")]
@@ -124,16 +142,28 @@ def _found(answer: SearchResponse) -> list[str]:
 @option("--for", "for_reader", default="", metavar="NAME", help="As the owner, ask about what this reader is shown.")
 @session_option
 @as_of_option
+@project_option
+@recent_option
 @pass_invocation
 def why(
-    invocation: Invocation, request: str, item: str, reader: str, for_reader: str, session: str, as_of: str
+    invocation: Invocation,
+    request: str,
+    item: str,
+    reader: str,
+    for_reader: str,
+    session: str,
+    as_of: str,
+    project: str,
+    recent: tuple[str, ...],
 ) -> None:
     """Say why an item is, or is not, pushed for a request.
 
     ITEM is an id, an address or a name. Of the gates at which it can fail (not indexed, nobody asked, filtered out,
     wrong key, drowned) the first is told, with its place on every route. Only the owner is told what filters it out.
+    Give it the session, project and lines before that the push had, and it tells of that very push.
     """
-    answer = invocation.client().why(request, item, reader=reader, for_reader=for_reader, session=session, as_of=as_of)
+    ask = partial(invocation.client().why, reader=reader, session=session, project=project, recent=recent)
+    answer = ask(request, item, for_reader=for_reader, as_of=as_of)
     invocation.output.message(answer, [*past(answer.as_of), *_explained(answer)])
 
 
@@ -175,8 +205,9 @@ def open_(invocation: Invocation, address: str, reader: str, session: str, as_of
 
 def _opened(answer: OpenResponse) -> list[str]:
     head = [dim(f"[{answer.kind}] {one_line(answer.name)}  {one_line(answer.address)}")]
-    if answer.replaced_by:
-        head.append(click.style(f"replaced by {one_line(answer.replaced_by)}", fg="yellow"))
+    if answer.mark:
+        where = f": open {one_line(answer.replaced_by)}" if answer.replaced_by else ""
+        head.insert(0, click.style(f"This is {one_line(answer.mark)}{where}", fg="yellow"))
     body = answer.text or answer.description or answer.purpose
     return [*head, "", printable(body).rstrip() or "(no text)"]
 

@@ -23,6 +23,8 @@ _LISTED: Final = 8
 def meant(overlay: Overlay, searcher: Searcher, wanted: str, *, spelled: bool = False) -> tuple[Item, str]:
     """The visible item of this id, address, name or alias, or else of this title; and the part, where there is a #.
 
+    It may be an old version, where that one's own id, address or name is given.
+
     Args:
         overlay: where to look.
         searcher: the view over it of who asks.
@@ -34,7 +36,9 @@ def meant(overlay: Overlay, searcher: Searcher, wanted: str, *, spelled: bool = 
         RecallError: several are called so; the message lists the ids of those that may be seen.
     """
     found, anchor = at(overlay, wanted, searcher.sees)
-    found = found or called(overlay, wanted, searcher.sees, searcher.is_word, spelled=spelled)
+    if found is None:
+        found, anchor = at(overlay, wanted, searcher.sees_if_asked)
+    found = found or called(overlay, searcher, wanted, spelled=spelled)
     found = found or titled(searcher, wanted)
     if found is None:
         raise NotFound(NOTHING)
@@ -52,30 +56,28 @@ def at(overlay: Overlay, wanted: str, allowed: Callable[[str], bool]) -> tuple[I
 
 
 def called(
-    overlay: Overlay,
-    wanted: str,
-    allowed: Callable[[str], bool],
-    is_word: Callable[[str], bool],
-    *,
-    spelled: bool = False,
+    overlay: Overlay, searcher: Searcher, wanted: str, *, spelled: bool = False, hidden: bool = False
 ) -> Item | None:
-    """The allowed item that is called so; None when there is none, or when more is said than a name.
+    """The item that is called so; None when there is none, or when more is said than a name.
 
     Args:
         overlay: where to look.
+        searcher: the view over it of who asks.
         wanted: a name or an alias, as it may be typed; with an article or its kind, if you like.
-        allowed: whether an item may be told of, by its id.
-        is_word: see names.named_in.
         spelled: a name one slip away does not count.
+        hidden: whatever has the name counts, seen or not.
 
     Raises:
         RecallError: several items are called so; the message lists their ids.
     """
     wanted = heard(wanted)
-    spans = named_in(wanted, (overlay.names, overlay.base.names), allowed, is_word)
+    tables = (overlay.names, overlay.base.names)
+    allowed = _any if hidden else searcher.sees
+    spans = named_in(wanted, tables, allowed, searcher.is_word, old=searcher.sees_if_asked)
     if not _covered(wanted, spans) or (spelled and not all(span.exact for span in spans)):
         return None
-    ids = list(dict.fromkeys(item for span in spans for item in sorted(span.items)))
+    meant_by = [span.items if hidden else searcher.versions.settle(span, wanted) for span in spans]
+    ids = list(dict.fromkeys(item for items in meant_by for item in sorted(items)))
     return overlay.state.get(_the_one(ids)) if ids else None
 
 
@@ -95,8 +97,9 @@ def subject(overlay: Overlay, searcher: Searcher, wanted: str, *, owner: bool) -
     """
     if owner and overlay.state.get(wanted) is not None:
         return wanted
-    for allowed in (searcher.sees, _any) if owner else (searcher.sees,):
-        found = at(overlay, wanted, allowed)[0] or called(overlay, wanted, allowed, searcher.is_word)
+    for hidden in (False, True) if owner else (False,):
+        there = at(overlay, wanted, _any if hidden else searcher.sees)[0]
+        found = there or called(overlay, searcher, wanted, hidden=hidden)
         if found is not None:
             return found.id
     return wanted

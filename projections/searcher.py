@@ -6,7 +6,7 @@ stands in front of it unseen, and nothing hidden moves anything visible.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, Literal, NamedTuple, get_args
 
@@ -44,7 +44,7 @@ class Searcher:
     """Answers for one reader at one moment. Make one per request; it must not outlive it.
 
     `recent` are the lines said just before the request; `project` and `session` are where it is asked. Without
-    `weights` every use key counts alike, whatever was learned of it.
+    `weights` every use key counts alike, whatever was learned of it, and no rejection counts.
     """
 
     def __init__(
@@ -197,7 +197,8 @@ class Searcher:
                 evidence.doubt(verdict.unlike)
             if (link := linked.get(evidence.item.id)) is not None:
                 evidence.link, evidence.linked_to = link.strength, link.seed
-            evidence.hold_back()
+            if self._weights:
+                evidence.hold_back()
         return [*found, *self._dated(request, found)] if names else found
 
     def _dated(self, request: str, found: list[Evidence]) -> Iterator[Evidence]:
@@ -247,19 +248,23 @@ class Searcher:
             for ordinal in ordinals
         }
 
-    def best_rows(self, request: str) -> dict[Route, Scores]:
+    def best_rows(self, request: str) -> Callable[[], dict[Route, Scores]]:
         """For each route the score of every item's best visible row, by ordinal; 0 where nothing matches.
 
-        Every row is compared, also those that `find` leaves to a graph: it is exact, and slow.
+        Every row is compared, also those that `find` leaves to a graph: it is exact, and slow. So what stands in the
+        snapshot is left for the call of what this returns, which nobody has to wait for: a snapshot never changes.
         """
         looked, _ = self._looks(heard(request))
         best: dict[Route, Scores] = {route: np.zeros(len(self._visible)) for route in get_args(Route)}
-        for look in looked:
-            look.raise_to_best(USE, best["use_words"], best["use_meaning"])
-            look.raise_to_best(TOPIC, best["topic_words"], best["topic_meaning"])
-            look.raise_to_best(OPENING, best["topic_words"], best["topic_meaning"])
-            look.raise_to_best(TEXT, best["topic_words"], best["text_meaning"])
-        return best
+        base, *others = looked
+        for look in others:
+            _raise_all(look, best)
+
+        def finish() -> dict[Route, Scores]:
+            _raise_all(base, best)
+            return best
+
+        return finish
 
     def row_fits(self, request: str, item: Item) -> dict[Row, tuple[float, float]]:
         """For each visible row of an item its word score and its cosine, as they are weighed; see Evidence."""
@@ -305,6 +310,13 @@ class Searcher:
         elif item.kind == "session" and item.parts:
             evidence.anchor = item.parts[0].anchor
         return evidence
+
+
+def _raise_all(look: _Look, best: dict[Route, Scores]) -> None:
+    look.raise_to_best(USE, best["use_words"], best["use_meaning"])
+    look.raise_to_best(TOPIC, best["topic_words"], best["topic_meaning"])
+    look.raise_to_best(OPENING, best["topic_words"], best["topic_meaning"])
+    look.raise_to_best(TEXT, best["topic_words"], best["text_meaning"])
 
 
 class _Best(NamedTuple):

@@ -34,6 +34,10 @@ _FORCE: Final = _set("version valid force used was were had gültig galt valable
 """With one of these, "in june" is a date of the thing as well."""
 _BESIDE: Final = _set("the a my our their its la le el die das der one that which in on im en it we i")
 _FILLING: Final = _OF | _FORCE | _BESIDE
+_LED: Final = re.compile(
+    r"\b(?:the|before|until|till|vor|bis|avant|antes de) (?=(?:march|may|april|june|august|spring|mai|mars)\b)"
+)
+"""What makes a time of a word that is mostly something else, beside the words that do so in every sentence."""
 
 
 class Asked(NamedTuple):
@@ -144,7 +148,7 @@ class _Sentence:
         self._words = [match[0] for match in found]
         self._stems = [stem(word) for word in self._words]
         self._recent = [frozenset(map(stem, _WORD.findall(line.lower()))) for line in recent]
-        periods, spans = periods_in(text, now)
+        periods, spans = periods_in(_LED.sub(lambda led: "in ".rjust(len(led[0])), text), now)
         years, places = years_in(text, spans)
         self._years = frozenset(years)
         self._periods: list[tuple[Period, range]] = []
@@ -184,7 +188,7 @@ class _Sentence:
         return bool(said & _OF) or bool(_FORCE & {self._words[n] for n in run})
 
     def _said_before(self, place: range) -> bool:
-        return place.start > 0 and self._words[place.start - 1] in _BEFORE
+        return any(self._words[n] in _BEFORE for n in (place.start - 1, *place) if n >= 0)
 
     def _run(self, wanted: frozenset[str], beside: Collection[int] = ()) -> range:
         """The stretch with all these words, and these places, in which nothing else is said; empty for none."""

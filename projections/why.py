@@ -6,7 +6,8 @@ by others. It is computed with the push's own code, so that the two cannot disag
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final, Literal, NamedTuple, get_args
 
 import msgspec
@@ -92,8 +93,10 @@ def why(
     names: bool = True,
     links: bool = True,
     asked: bool = True,
-) -> Verdict:
+) -> Callable[[], Verdict]:
     """Name the first gate that an item fails.
+
+    What is slow about it is left for the call of what this returns; that needs nothing of the overlay any more.
 
     Args:
         overlay: what is known.
@@ -108,22 +111,23 @@ def why(
         asked: whether a push was asked for at all.
     """
     least = model_of(searcher.tuning).bar if bar is None else bar
+    told = partial(_verdict, item, least)
     known, rule = overlay.state.get(item), searcher.refused_by(item)
     if rule == "superseded" and names and item in {evidence.item.id for evidence in searcher.find(request)}:
         rule = None  # it is asked for
     if known is None or (rule is not None and not owner):
-        return _verdict(item, least, "not_indexed", "Nothing of this id, address or name is known.")
+        return partial(told, "not_indexed", "Nothing of this id, address or name is known.")
     if rule == "unrecorded":
-        return _verdict(item, least, "not_indexed", "It was named, but never recorded.")
+        return partial(told, "not_indexed", "It was named, but never recorded.")
     if rule != "forgotten" and not rows_of(known):
-        return _verdict(item, least, "not_indexed", "It has no text and no use key under which it could be found.")
+        return partial(told, "not_indexed", "It has no text and no use key under which it could be found.")
     if is_trivial(request):
-        return _verdict(item, least, "not_asked", "The turn asks for nothing, so nothing was looked for.")
+        return partial(told, "not_asked", "The turn asks for nothing, so nothing was looked for.")
     if not asked:
-        return _verdict(item, least, "not_asked", "No push was served for this request: nobody asked.")
+        return partial(told, "not_asked", "No push was served for this request: nobody asked.")
     if rule is not None:
         named = _filter_rule(rule)
-        return _verdict(item, least, "filtered", _refused(named, known, searcher), rule=named)
+        return partial(told, "filtered", _refused(named, known, searcher), rule=named)
     return _weighed(_Push(overlay, searcher, request, shown or {}, least, names, links), known, owner=owner)
 
 
@@ -148,53 +152,67 @@ class _Push(NamedTuple):
         found = self.searcher.find(self.request, names=self.names, links=self.links, also=also)
         return rank(found, model_of(self.searcher.tuning))
 
-    def ranks(self, item: str) -> Ranks:
-        """See Verdict."""
+    def ranks(self, item: str) -> Callable[[], Ranks]:
+        """See Verdict; worked out when it is called."""
         own = self.overlay.ordinal(item)
         assert own is not None, "an item without an ordinal"  # noqa: S101 - they are made together
         best = self.searcher.best_rows(self.request)
-        return {route: _rank(scores, scores[own]) for route, scores in best.items()}
+        return lambda: {route: _rank(scores, scores[own]) for route, scores in best().items()}
 
 
-def _weighed(push: _Push, item: Item, *, owner: bool) -> Verdict:
+def _weighed(push: _Push, item: Item, *, owner: bool) -> Callable[[], Verdict]:
     """The verdict on an item that may be shown: where it stands, and what came of it."""
-    ranks, ranked, pushed = push.ranks(item.id), push.ranked(item.id), push.pointers()
+    ranks, ranked = push.ranks(item.id), push.ranked(item.id)
     place = next(n for n, each in enumerate(ranked) if each.evidence.item.id == item.id)
     mine = ranked[place]
-    gate: Gate = "wrong_key"
-    rule: FilterRule = ""
-    cut: Cut = ""
+    outcome = _outcome(push, ranked, place, owner=owner)
+    also = " One of its keys says that it is not for such a request." if mine.evidence.refused else ""
+    also += _about_its_name(push, item.id)
+
+    def finish() -> Verdict:
+        places, (gate, rule, cut, words) = ranks(), outcome
+        if gate == "drowned" and mine.route not in _NO_ROWS_NEEDED and _far_behind(places):
+            gate, cut, words = "wrong_key", "", _wrong_key(places)
+        return Verdict(
+            item=item.id,
+            gate=gate,
+            rule=rule,
+            cut=cut,
+            ranks=places,
+            rank=place + 1,
+            probability=round(mine.probability, 6),
+            bar=push.bar,
+            words=words + also,
+        )
+
+    return finish
+
+
+class _Outcome(NamedTuple):
+    """What came of an item that was weighed; see Verdict. `drowned` may turn out to be the wrong key."""
+
+    gate: Gate
+    rule: FilterRule
+    cut: Cut
+    words: str
+
+
+def _outcome(push: _Push, ranked: list[Ranked], place: int, *, owner: bool) -> _Outcome:
+    mine, pushed = ranked[place], push.pointers()
+    item = mine.evidence.item
     if item.id in pushed:
-        gate, words = "found", f"It is in the push, in place {pushed.index(item.id) + 1}."
-    elif was_shown(item, push.shown):
-        gate, rule = "filtered", "already_shown" if owner else ""
-        words = _refused(rule, item, push.searcher)
-    elif mine.evidence.stands_back_for:
-        gate, rule = "filtered", "older_asked"
-        words = f"The request asks for an older version of it: {mine.evidence.stands_back_for}."
-    elif newer := [one for one in pushed if item.id in push.searcher.versions.before(one)]:
-        gate, rule = "filtered", "superseded"
-        words = f"Its newer version {newer[0]} is pushed, and of one thing only one version is."
-    elif mine.route not in _NO_ROWS_NEEDED and all(at is None or at > MOST for at in ranks.values()):
-        words = _wrong_key(ranks)
-    else:
-        gate, cut = "drowned", _cut(push, ranked, place, pushed)
-        told = _CUTS[cut].format(probability=mine.probability, bar=push.bar, rank=place + 1)
-        words = f"It was found and not pushed: {told}."
-    if mine.evidence.refused:
-        words += " One of its keys says that it is not for such a request."
-    words += _about_its_name(push, item.id)
-    return Verdict(
-        item=item.id,
-        gate=gate,
-        rule=rule,
-        cut=cut,
-        ranks=ranks,
-        rank=place + 1,
-        probability=round(mine.probability, 6),
-        bar=push.bar,
-        words=words,
-    )
+        return _Outcome("found", "", "", f"It is in the push, in place {pushed.index(item.id) + 1}.")
+    if was_shown(item, push.shown):
+        rule: FilterRule = "already_shown" if owner else ""
+        return _Outcome("filtered", rule, "", _refused(rule, item, push.searcher))
+    if older := mine.evidence.stands_back_for:
+        return _Outcome("filtered", "older_asked", "", f"The request asks for an older version of it: {older}.")
+    if newer := [one for one in pushed if item.id in push.searcher.versions.before(one)]:
+        told = f"Its newer version {newer[0]} is pushed, and of one thing only one version is."
+        return _Outcome("filtered", "superseded", "", told)
+    cut = _cut(push, ranked, place, pushed)
+    told = _CUTS[cut].format(probability=mine.probability, bar=push.bar, rank=place + 1)
+    return _Outcome("drowned", "", cut, f"It was found and not pushed: {told}.")
 
 
 def _about_its_name(push: _Push, item: str) -> str:
@@ -254,6 +272,10 @@ def _refused(rule: FilterRule, item: Item, searcher: Searcher) -> str:
         case "muted" | "quarantined" | "forgotten":
             return f"It is {rule}."
     return "It is held back for now; only the owner is told by what."
+
+
+def _far_behind(ranks: Ranks) -> bool:
+    return all(at is None or at > MOST for at in ranks.values())
 
 
 def _wrong_key(ranks: Ranks) -> str:

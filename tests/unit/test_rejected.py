@@ -126,7 +126,7 @@ def test_a_rejection_moves_nothing_for_readers_who_may_not_know_of_it() -> None:
 
 def test_why_says_that_a_key_keeps_it_away() -> None:
     made = world(rejected())
-    verdict = why(made.overlay, made.searcher(now=NOW), REPORT, "skill:portal-helper", owner=True)
+    verdict = why(made.overlay, made.searcher(now=NOW), REPORT, "skill:portal-helper", owner=True)()
 
     assert verdict.gate == "drowned"
     assert "not for" in verdict.words

@@ -37,7 +37,7 @@ CLOSE = "fetch the quarterly report from the company portal"
 
 def ask(world: World, item: str, request: str = REQUEST, reader: str = "owner", **more: Any) -> Verdict:
     searcher = world.searcher(reader)
-    return why(world.overlay, searcher, request, item, owner=more.pop("owner", reader == "owner"), **more)
+    return why(world.overlay, searcher, request, item, owner=more.pop("owner", reader == "owner"), **more)()
 
 
 @pytest.fixture
@@ -433,7 +433,7 @@ def test_the_command_says_in_a_paragraph_and_a_table_why_something_is_not_pushed
     assert told.exit_code == 0, told.stderr
     assert lines[0].startswith("note:lens: ")
     assert lines[1:3] == ["", "  its place"]
-    assert [line.split("  ")[1] for line in lines[3:]] == [
+    assert [line.split("  ")[1] for line in lines[3:9]] == [
         "by the words of its use keys",
         "by the meaning of its use keys",
         "by the words of what it says",
