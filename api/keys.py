@@ -94,7 +94,7 @@ class KeyService:
                     item = _meant(overlay, searcher, entry.item, owner=True)
                     wanted.setdefault(item.id, _Wanted(item, {})).take(entry)
                 except RecallError as error:
-                    problems.append(f"{entry.where or entry.item[:60] or 'an entry'}: {error}")
+                    problems.append(f"{_place(entry)}: {error}")
         if problems:
             raise InvalidEvent(" ".join([*_first(problems), "Nothing was added."]))
         new = [(each, phrase, negative) for each in wanted.values() for phrase, negative in each.new()]
@@ -250,6 +250,11 @@ _BIDI: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069
 def _same(phrase: str) -> str:
     """What two phrases have in common that are one key: case, marks at the end and white space do not count."""
     return " ".join(phrase.split()).casefold().rstrip(" .!?")
+
+
+def _place(entry: KeyEntry) -> str:
+    item = clean(entry.item, 60) or "an item without a name"
+    return f"{entry.where} ({item})" if entry.where else item
 
 
 def _first(problems: list[str]) -> list[str]:

@@ -22,6 +22,7 @@ from .cli_cost import cost
 from .cli_data import correct, forget, import_, remember, snapshot
 from .cli_eval import eval_
 from .cli_keeping import backup, doctor, export, restore
+from .cli_keys import keys
 from .cli_measure import bench, demo
 from .cli_options import Invocation, root_options
 from .cli_reactor import dead_letters, reactor
@@ -93,7 +94,7 @@ def main() -> None:
 
 for _command in (
     *(demo, up, down, status),
-    *(import_, remember, correct, forget),
+    *(import_, remember, correct, forget, keys),
     *(push, why, search, open_),
     *(bar, refit),
     *(snapshot, snapshots, replay, archive),

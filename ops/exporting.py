@@ -100,7 +100,7 @@ def export_events(log: EventLog, to: str, *, on_progress: Callable[[int], None] 
         RecallError: the file cannot be written.
     """
     lines, unreadable, after = 0, 0, START
-    with _writing(to) as out:
+    with writing(to) as out:
         while batch := log.read(after, PAGE):
             for recorded in batch:
                 out.write(msgspec.json.encode(_event_line(recorded)) + b"\n")
@@ -117,7 +117,7 @@ def export_items(items: Iterator[Item], to: str) -> ExportReport:
         RecallError: the file cannot be written.
     """
     lines = 0
-    with _writing(to) as out:
+    with writing(to) as out:
         for item in items:
             out.write(msgspec.json.encode(item) + b"\n")
             lines += 1
@@ -132,7 +132,7 @@ def import_events(log: EventLog, source: str, *, dry_run: bool = False) -> Event
         LogUnavailable, LogFull: the log does not take it; what was appended before stays, and a second try goes on.
     """
     new, duplicate, position, failed = 0, 0, "", list[Unreadable]()
-    with _reading(source) as file:
+    with reading(source) as file:
         for batch in _batches(_drafts(file, failed)):
             if dry_run:
                 new += len(batch)
@@ -247,8 +247,12 @@ def _event(read: _Line) -> Event:
 
 
 @contextmanager
-def _writing(to: str) -> Iterator[IO[bytes]]:
-    """A private file that is there whole or not at all; or standard output."""
+def writing(to: str) -> Iterator[IO[bytes]]:
+    """A private file that is there whole or not at all; or standard output, for `-`.
+
+    Raises:
+        RecallError: it cannot be written.
+    """
     if to == STANDARD:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -268,7 +272,12 @@ def _writing(to: str) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _reading(source: str) -> Iterator[IO[bytes]]:
+def reading(source: str) -> Iterator[IO[bytes]]:
+    """A file to be read; or standard input, for `-`.
+
+    Raises:
+        NotFound: it cannot be opened.
+    """
     if source == STANDARD:
         yield sys.stdin.buffer
         return
