@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from . import precision
 from .cli_asking import as_of_option, past
 from .cli_options import Invocation, option, pass_invocation, root_options
 from .output import count, dim, table
@@ -106,6 +107,7 @@ def _lines(invocation: Invocation, answer: StatusResponse) -> list[str]:
             ("encoder", answer.encoder),
             ("bar", _bar(answer)),
             ("pushes", f"{answer.pushes:,} since the start"),
+            *precision.told(answer.precision),
         ]
     )
 
