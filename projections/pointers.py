@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import quote
 
 from .items import Item, UseKey
 
@@ -51,10 +52,10 @@ def address(item: Item, anchor: str = "") -> str:
     """What `open` takes: the item's address, exact to the part that matched.
 
     Its id instead of an address that no line can carry whole: one with white space or invisible characters, or a long
-    one.
+    one. In an id such characters are percent-encoded; `open` reads them so.
     """
     base = item.address if len(item.address) <= _ADDRESS and _plain(item.address) == item.address else ""
-    base = base or item.id
+    base = base or "".join(c if _plain(c) else quote(c) for c in item.id)
     return f"{base.partition('#')[0]}#{anchor}" if anchor else base
 
 

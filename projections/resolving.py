@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
+from urllib.parse import unquote
 
 from ..events.errors import NotFound, RecallError
 from .items import Item
@@ -46,13 +47,20 @@ def meant(overlay: Overlay, searcher: Searcher, wanted: str, *, spelled: bool = 
 
 
 def at(overlay: Overlay, wanted: str, allowed: Callable[[str], bool]) -> tuple[Item | None, str]:
-    """The allowed item at an address and the part meant: the whole address first, then the part behind #."""
-    whole = overlay.at(wanted, allowed)
-    if whole is not None:
-        return whole, ""
-    start, _, anchor = wanted.partition("#")
-    found = overlay.at(start, allowed)
-    return found, anchor if found else ""
+    """The allowed item at an address and the part meant: the whole address first, then the part behind #.
+
+    Where nothing is there, an address that is percent-encoded, as pointers.address gives it, is read as what it stands
+    for.
+    """
+    for address in dict.fromkeys((wanted, unquote(wanted))):
+        whole = overlay.at(address, allowed)
+        if whole is not None:
+            return whole, ""
+        start, _, anchor = address.partition("#")
+        found = overlay.at(start, allowed)
+        if found is not None:
+            return found, anchor
+    return None, ""
 
 
 def called(

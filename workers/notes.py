@@ -10,7 +10,15 @@ from ..events.types import AssetKind, AssetRecorded, Millis, NoteRecorded
 from .folders import EMPTY, Found, Skipped
 from .front_matter import FrontMatter, one_line, read_front_matter
 from .importing import OnFile, Recorded, Scan, scan
-from .markdown import Section, first_paragraph, markdown_sections, text_pieces, whole_text
+from .markdown import (
+    MOST_HEADINGS,
+    Section,
+    first_paragraph,
+    has_too_many_headings,
+    markdown_sections,
+    text_pieces,
+    whole_text,
+)
 from .skills import LONGEST_DESCRIPTION, LONGEST_NAME, USE_WHEN_KEYS, asset_id, is_skill_file
 
 IMPORTER: Final = "notes"
@@ -18,6 +26,7 @@ SUFFIXES: Final = frozenset({".md", ".markdown", ".txt"})
 ASSET_KINDS: Final[dict[str, AssetKind]] = {kind: kind for kind in get_args(AssetKind) if kind != "skill"}
 """Kinds that a note's front matter may give it."""
 NO_TEXT: Final = "no text below its headings"
+TOO_MANY_HEADINGS: Final = f"more than {MOST_HEADINGS:,} headings"
 
 _USE_WHEN_LINE = re.compile(r"^[ \t>*_-]*use when[ \t*_]*:[ \t*_]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 
@@ -47,6 +56,8 @@ def _parse(found: Found, text: str) -> list[Recorded] | Skipped:
     kind = ASSET_KINDS.get(front.text("kind", 20).lower())
     if kind:
         return [_asset(found, front, kind)]
+    if has_too_many_headings(front.body):
+        return found.skip(TOO_MANY_HEADINGS)
     return _notes(found, front, markdown_sections(front.body, front.body_line))
 
 

@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 from typing import Final
 
+from ..events.errors import RecallError
 from ..events.types import AssetRecorded, Millis
 from ..projections.slugs import slug
-from .folders import Found, Skipped
+from .folders import Found, Skipped, read_text, real_root
 from .front_matter import FrontMatter, one_line, read_front_matter
 from .importing import OnFile, Recorded, Scan, scan
 from .markdown import first_paragraph
@@ -34,15 +35,31 @@ def is_skill_file(name: str) -> bool:
 
 
 def scan_skills(root: Path, *, on_file: OnFile | None = None, now: Millis | None = None) -> Scan:
-    """Read every skill below `root`, `root` itself included; `root` may also be one `SKILL.md`.
+    """Read every skill below `root`, `root` itself included; `root` may also be one `SKILL.md`, or a file like it.
 
     Each gives an `AssetRecorded` of kind skill with the id `skill:<slug of its name>`. Nothing else in a skill's front
     matter has a say in ids, audience or source.
 
     Raises:
         NotFound: there is nothing at `root`.
+        RecallError: `root` is a file that is no skill.
     """
+    _check_file(real_root(root))
     return scan(root, IMPORTER, is_skill_file, _parse, on_file=on_file, now=now)
+
+
+def _check_file(file: Path) -> None:
+    """Refuse a single file of another name that does not say what skill it is; any Markdown would make one."""
+    if file.is_dir() or is_skill_file(file.name):
+        return
+    text = read_text(Found(file, file.name, file.name, ""))
+    # What cannot be read is told of by the scan.
+    front = None if isinstance(text, Skipped) else read_front_matter(text)
+    if front and not (front.text("name", LONGEST_NAME) and front.text("description", LONGEST_DESCRIPTION)):
+        raise RecallError(
+            f"{file.name} is no skill: it is not called SKILL.md, and it has no front matter with name and description."
+            " Name a folder with skills, or import it with `instant-recall import notes`."
+        )
 
 
 def use_when_sentences(description: str) -> tuple[str, ...]:

@@ -1,9 +1,11 @@
+import time
 from typing import Any
 
 import pytest
 from instant_recall.events.codec import encode
 from instant_recall.projections.pointers import block
-from instant_recall.workers.notes import NO_TEXT
+from instant_recall.workers.markdown import MOST_HEADINGS
+from instant_recall.workers.notes import NO_TEXT, TOO_MANY_HEADINGS
 from instant_recall.workers.notes import scan_notes as _scan_notes
 
 # Any: what a draft holds is looked into freely here.
@@ -169,3 +171,32 @@ def test_ids_stay_within_what_the_log_takes_and_stay_apart(notes):
 def test_a_file_of_headings_alone_is_skipped(notes):
     note(notes, "a.md", "# A\n\n## B\n")
     assert [(skipped.path, skipped.reason) for skipped in scan_notes(notes).skipped] == [("notes/a.md", NO_TEXT)]
+
+
+@pytest.mark.parametrize("unit", ["#\n", "# a\n", "a\n=\n", "###### \t\n"])
+def test_two_mebibytes_of_bare_headings_are_passed_over_at_once(notes, unit):
+    note(notes, "a.md", unit * (2 * 1024 * 1024 // len(unit)))
+    note(notes, "b.md", "Milk.\n")
+    began = time.perf_counter()
+    scanned = scan_notes(notes)
+
+    assert time.perf_counter() - began < 3
+    assert [(skipped.path, skipped.reason) for skipped in scanned.skipped] == [("notes/a.md", TOO_MANY_HEADINGS)]
+    assert [draft.event.item for draft in scanned.drafts] == ["note:b.md"]
+
+
+def test_twice_as_many_headings_take_about_twice_as_long(notes):
+    def seconds(headings):
+        note(notes, "a.md", "# a\n" * headings)
+        began = time.process_time()
+        scan_notes(notes)
+        return time.process_time() - began
+
+    seconds(100)
+    few, many = (min(seconds(n) for _ in range(3)) for n in (MOST_HEADINGS // 8, MOST_HEADINGS // 4))
+    assert many < 3 * few
+
+
+def test_as_many_headings_as_somebody_may_write_are_read(notes):
+    note(notes, "a.md", "# a\n" * (MOST_HEADINGS // 10) + "Milk.\n")
+    assert [event.name for event in events(notes).values()] == ["a"]

@@ -9,7 +9,9 @@ from instant_recall.api.messages import (
     OpenRequest,
     PublishEvent,
     PublishRequest,
+    PushRequest,
     RememberRequest,
+    SearchRequest,
 )
 from instant_recall.api.service import Service
 from instant_recall.events.errors import NotFound, RecallError
@@ -100,3 +102,19 @@ def test_what_is_forgotten_by_name_is_spelled_right(service: Service) -> None:
         service.forget(ForgetRequest(item="herin"))
     assert service.correct(CorrectRequest(request="log in there", item="herin")).item == "machine:heron"
     assert service.forget(ForgetRequest(item="Heron")).item == "machine:heron"
+
+
+@pytest.mark.parametrize(
+    "item", ["note:Bed 1", "note:a\u202eb", "note:\u00a0#x", "skill:zero\u200bwidth", "note:50% off", "note:ü"]
+)
+def test_what_a_pointer_says_opens_whatever_the_id_is_made_of(service: Service, item: str) -> None:
+    remember(service, "cormorant tally", item=item, kind="document")
+    (pointer,) = service.push(PushRequest(request="open the cormorant tally")).pointers
+
+    assert opened(service, pointer.address) == item
+    assert opened(service, pointer.line.rpartition(" ")[2]) == item
+    assert opened(service, item) == item
+    (found,) = service.search(SearchRequest(query="cormorant tally", limit=1)).found
+    assert opened(service, found.address) == item
+    assert pointer.line.isprintable()
+    assert service.correct(CorrectRequest(request="count the birds", item=pointer.address)).item == item

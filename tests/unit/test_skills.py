@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 from instant_recall.events.envelope import OWNER_ONLY, Actor
-from instant_recall.events.errors import NotFound
+from instant_recall.events.errors import NotFound, RecallError
 from instant_recall.workers.front_matter import NOT_YAML
 from instant_recall.workers.skills import scan_skills as _scan_skills
 from instant_recall.workers.skills import use_when_sentences
@@ -161,3 +161,22 @@ def test_a_path_at_which_nothing_is_says_so(tmp_path):
 )
 def test_sentences_that_say_when_to_use_a_skill_become_situations(description, phrases):
     assert use_when_sentences(description) == phrases
+
+
+@pytest.mark.parametrize(
+    "text", ["# Shopping\n\nMilk.\n", "---\ntitle: Shopping\n---\nMilk\n", "---\nname: [\n---\nMilk\n"]
+)
+def test_a_single_file_that_is_no_skill_is_refused_with_what_to_do(tmp_path, text):
+    path = skill(tmp_path, "notes", text, "shopping.md")
+    with pytest.raises(RecallError, match=r"shopping\.md is no skill: .* `instant-recall import notes`"):
+        scan_skills(path)
+
+
+def test_a_single_file_like_a_skill_is_one_whatever_it_is_called(tmp_path):
+    path = skill(tmp_path, "tools", PORTAL, "portal.md")
+    assert list(events(path)) == ["skill:portal-helper"]
+    assert list(events(skill(tmp_path, "bare", "Feeds paper.\n"))) == ["skill:bare"]
+
+
+def test_a_single_file_that_cannot_be_read_is_told_of(tmp_path):
+    assert list(reasons(skill(tmp_path, "tools", b"\x00\x01", "portal.md")).values()) == ["binary"]
