@@ -43,6 +43,13 @@ class Key(Message, frozen=True, kw_only=True):
     """Who may see it; told to the owner alone."""
     support: int = 1
     """In how many sessions something alike was asked and the item helped, for a key that came from sessions."""
+    shown: int = 0
+    """Pointers that it brought in, when it was last weighed by what became of them; told to the owner alone, as are the
+    next three. What was neither opened, nor helped, nor rejected was ignored."""
+    opened: int = 0
+    """Opened and not more."""
+    helped: int = 0
+    rejected: int = 0
     words: float | None = None
     """How well it fits the request by its words, 0 to 1; null without a request."""
     meaning: float | None = None

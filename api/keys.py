@@ -45,6 +45,8 @@ MOST_NAMED: Final = 10
 """Errors that are told at once."""
 _GIST: Final = 160
 """Characters of what an item is for, where it is told what has no key."""
+_COUNTS: Final = ("shown", "opened", "helped", "rejected")
+"""What is told of a key to the owner alone: how often it was of use, other readers are not to learn."""
 _ORDER: Final = ("skill", "tool", "machine", "approach", "decision", "document", "note")
 """What is most worth a key first: what is done with notes is mostly found by their own words. A session needs none."""
 
@@ -209,6 +211,7 @@ def _told(key: UseKey, fit: tuple[float, float] | None, *, owner: bool) -> Key:
         not_for=key.negative,
         audience=key.audience if owner else (),
         support=key.support,
+        **({name: getattr(key, name) for name in _COUNTS} if owner else {}),
         words=words if words is None else round(words, 4),
         meaning=meaning if meaning is None else round(meaning, 4),
     )

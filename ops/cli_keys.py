@@ -64,7 +64,8 @@ def _head(answer: KeysResponse) -> list[str]:
 def _explained(answer: KeysResponse, *, compared: bool) -> list[str]:
     if not answer.keys:
         return []
-    titles = ["", "phrase", "from", "since", "weight", "seen by", *(["words", "meaning"] if compared else []), "key"]
+    fits = ["words", "meaning"] if compared else []
+    titles = ["", "phrase", "from", "since", "weight", "its pointers", "seen by", *fits, "key"]
     rows = [titles, *(_row(key, answer.best, compared=compared) for key in answer.keys)]
     found = "  (* fits best)" if answer.best else "  (none fits)"
     return ["", *table(rows, indent=" "), *([dim(found)] if compared else [])]
@@ -76,7 +77,13 @@ def _row(key: Key, best: str, *, compared: bool) -> list[str]:
     source = f"{key.source} x{key.support}" if key.support > 1 else key.source
     seen_by = one_line(", ".join(key.audience)) or "-"
     marked = "*" if key.key == best else " "
-    return [marked, _phrase(key), source, since, f"{key.weight:.2f}", seen_by, *fits, key.key]
+    return [marked, _phrase(key), source, since, f"{key.weight:.2f}", _became(key), seen_by, *fits, key.key]
+
+
+def _became(key: Key) -> str:
+    """What became of the pointers that a key brought in, when it was last weighed."""
+    counts = {what: getattr(key, what) for what in ("opened", "helped", "rejected")}
+    return ", ".join([f"{key.shown} shown", *(f"{n} {what}" for what, n in counts.items() if n)]) if key.shown else "-"
 
 
 def _phrase(key: Key) -> str:

@@ -241,7 +241,13 @@ def _helped(state: State, recorded: RecordedEvent, event: ev.ItemHelped) -> tupl
     return ()
 
 
+_TRUSTED: Final = frozenset({"owner", "agent"})
+"""Who may say that a pointer is of no use: what a page or a tool says moves nothing."""
+
+
 def _rejected(state: State, recorded: RecordedEvent, event: ev.PointerRejected) -> tuple[str, ...]:
+    if recorded.actor.kind not in _TRUSTED:
+        return ()
     request = event.request.strip() or state.feedback.request_for(event.session, event.item)
     state.feedback.happened(event.session, event.item, rejected=True)
     return _add_key(state, event.item, _key(recorded, 0, request, "rejected")) if request else ()

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from instant_recall.api.key_messages import KeysRequest
+from instant_recall.api.service import Service
 from instant_recall.events import types as ev
+from instant_recall.events.envelope import Actor, draft
 from instant_recall.projections.items import UseKey
 from instant_recall.projections.push import compose
 from instant_recall.projections.why import why
-from instant_recall.tests.small_world import NOW, World, note, skill
+from instant_recall.tests.small_world import NOW, World, encoder, note, skill
 
 REPORT = "download the quarterly report from the portal"
 LETTER = "a letter on paper has to be read into the archive"
@@ -130,3 +135,30 @@ def test_why_says_that_a_key_keeps_it_away() -> None:
 
     assert verdict.gate == "drowned"
     assert "not for" in verdict.words
+
+
+@pytest.mark.parametrize("kind", ["web", "tool", "import"])
+def test_what_a_page_or_a_tool_rejects_stays(kind: Any) -> None:
+    made = world()
+    made.happens(draft(rejected(), occurred_at=NOW, actor=Actor(kind=kind)))
+
+    assert keys(made) == []
+
+
+def test_who_rejects_over_the_client_sees_it_in_the_keys_and_only_the_owner_is_told_the_counts() -> None:
+    made = world()
+    made.happens(ev.ReaderGranted(reader="sub:lab", scopes=("lab",)))
+    made.happens(HELPER, rejected(), audience=("owner", "lab"))
+    key = _key_of(made, LETTER)
+    made.happens(ev.KeyWeighed(item="skill:portal-helper", key=key, weight=0.8, shown=9, opened=1, rejected=2))
+    service = Service(made.log, encoder(), clock=lambda: NOW)
+    told = {
+        reader: {
+            (k.phrase, k.not_for): k for k in service.keys(KeysRequest(item="skill:portal-helper", reader=reader)).keys
+        }
+        for reader in ("owner", "sub:lab")
+    }
+
+    assert told["owner"][REPORT, True].source == "rejected"
+    assert (told["owner"][LETTER, False].weight, told["owner"][LETTER, False].shown) == (0.8, 9)
+    assert (told["sub:lab"][LETTER, False].shown, told["sub:lab"][LETTER, False].rejected) == (0, 0)
