@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from typing import Final
 
 import structlog
@@ -22,6 +23,8 @@ log = structlog.get_logger()
 _AGAIN_S: Final = 1.0
 """Between two tries while the log cannot be reached, in seconds."""
 _BATCH: Final = 200
+_SETTLED_S: Final = 0.5
+_POLL_S: Final = 0.002
 _WAITING: Final = 10_000
 """Accesses kept while the log cannot be reached; further ones are dropped and counted."""
 
@@ -57,6 +60,15 @@ class Recorder:
             if isinstance(waiting.event, PushServed) and waiting.event.session == session:
                 shown |= zip(waiting.event.items, waiting.event.seen, strict=True)
         return shown
+
+    def settle(self, within_s: float = _SETTLED_S) -> bool:
+        """Wait until every access so far is in the log; False when it takes longer. Pushes must never wait for this."""
+        waiting, end = set(self._pending), time.monotonic() + within_s
+        while not waiting.isdisjoint(list(self._pending)):
+            if time.monotonic() > end:
+                return False
+            time.sleep(_POLL_S)
+        return True
 
     def close(self) -> None:
         """Write what is queued and end the thread; gives up after five seconds, or when the log cannot be reached."""

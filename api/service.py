@@ -64,6 +64,8 @@ _WARMING: Final = "Please use the thing that we took last time for the quarterly
 """A request that goes through every route."""
 READ_BUDGET_S: Final = 2.0
 """The same for search, open and writes, which may wait."""
+AFTER_ITS_PUSH: Final = frozenset({"item_opened", "item_helped", "pointer_rejected", "session_closed"})
+"""Events that tell what became of a pointer. They stand behind its push in the log, or they would tell nothing."""
 
 
 class Service(KeyService):
@@ -94,6 +96,7 @@ class Service(KeyService):
         self._server = server
         self._record = record or (lambda access: self._log.append([access]) and None)
         self._shown: Callable[[str], dict[str, str]] = getattr(record, "shown", lambda _session: {})
+        self._settle: Callable[[], bool] = getattr(record, "settle", lambda: True)
         self._writer = Writer(log, clock)
         self._follower = Follower(log, encoders, snapshots)
         self._history = History(log, encoders, snapshots)
@@ -272,6 +275,8 @@ class Service(KeyService):
             InvalidEvent: a type or a field is not known, or a value cannot be stored. Nothing was stored.
             LogFull, LogUnavailable: see EventLog.append.
         """
+        if any(event.type in AFTER_ITS_PUSH for event in request.events):
+            self._settle()
         return self._writer.publish(request)
 
     def remember(self, request: RememberRequest) -> WriteResponse:

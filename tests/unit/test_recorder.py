@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 
 import pytest
 from instant_recall.api import recorder as module
+from instant_recall.api.messages import PublishEvent, PublishRequest, PushRequest, RememberRequest
 from instant_recall.api.recorder import Recorder
+from instant_recall.api.service import Service
 from instant_recall.events.envelope import EventDraft, draft
 from instant_recall.events.errors import LogUnavailable
 from instant_recall.events.log import Appended
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.position import START
-from instant_recall.events.types import ItemOpened
+from instant_recall.events.types import ItemOpened, PushServed
 from instant_recall.tests.helpers import wait_until
+from instant_recall.tests.small_world import encoder
+
+REPORT = "download the quarterly report from the portal"
 
 
 class GoesAway(MemoryEventLog):
@@ -92,3 +98,35 @@ def test_the_end_does_not_wait_for_a_log_that_is_away(log: GoesAway, recorder: R
 
     assert not recorder._thread.is_alive()
     assert recorded(log) == []
+
+
+def test_what_became_of_a_pointer_stands_behind_its_push() -> None:
+    class Slow(MemoryEventLog):
+        """Takes its time over pushes."""
+
+        def append(self, drafts: Sequence[EventDraft]) -> list[Appended]:
+            if any(isinstance(one.event, PushServed) for one in drafts):
+                time.sleep(0.05)
+            return super().append(drafts)
+
+    log = Slow()
+    recorder = Recorder(log)
+    service = Service(log, encoder(), record=recorder)
+    try:
+        service.remember(RememberRequest(text="Drives a browser", name="lark", kind="skill", use_when=(REPORT,)))
+        service.push(PushRequest(request=REPORT, session="s"))
+        body = {"item": "skill:lark", "session": "s"}
+        service.publish(PublishRequest(events=(PublishEvent(type="pointer_rejected", body=body),)))
+        assert service.push(PushRequest(request=REPORT)).pointers == ()
+    finally:
+        recorder.close()
+
+
+def test_who_waits_for_a_log_that_is_away_is_let_go(log: GoesAway, recorder: Recorder) -> None:
+    log.failure = LogUnavailable()
+    recorder(opened("note:1"))
+    assert not recorder.settle(within_s=0.05)
+    log.failure = None
+
+    assert recorder.settle(within_s=5.0)
+    assert recorded(log) == ["note:1"]
