@@ -123,7 +123,7 @@ def refit(requests: Sequence[Judged], default: Model, in_force: Model) -> Found:
     new = fit(learned, _weights_of(default))
     before, after = score(held, _weights_of(in_force), in_force.bar), score(held, new, in_force.bar)
     finite = bool(np.isfinite([*new.weights, new.bias, after.loss]).all())
-    worse = _worse(before, after) if finite else "its numbers are not finite."
+    worse = _worse(before, after, in_force.bar) if finite else "its numbers are not finite."
     if worse:
         return replace(found, outcome="not_better", why=f"Not better on the days held back: {worse}", before=before,
                        after=after)  # fmt: skip
@@ -202,12 +202,16 @@ def _lacking(learned: Sequence[Judged], held: Sequence[Judged]) -> str:
     return ""
 
 
-def _worse(before: Scores, after: Scores) -> str:
-    """What a model does worse than the one before it, in words; empty when it is better."""
+def _worse(before: Scores, after: Scores, bar: float) -> str:
+    """What a model does worse than the one before it, in words; empty when it is better.
+
+    A right push may be lost only for more false ones less than the bar says that it is worth: who wants a push that
+    helps with a chance of one in five takes four false ones for a right one.
+    """
     if after.loss > before.loss * (1 - WORTH):
         return f"its loss is {after.loss:.4f} a request where it was {before.loss:.4f}."
     if after.false > before.false:
         return f"{after.false} requests would get nothing but what is of no use, where it was {before.false}."
-    if after.right < before.right:
+    if (before.right - after.right) * (1 - bar) > (before.false - after.false) * bar:
         return f"{after.right} requests would get something of use, where it was {before.right}."
     return ""

@@ -79,15 +79,18 @@ def test_a_change_of_mind_on_the_last_days_keeps_what_is_in_force() -> None:
     assert found.why.startswith("Not better on the days held back")
 
 
-def test_fewer_wrong_pushes_do_not_buy_a_lost_right_one() -> None:
+def test_fewer_wrong_pushes_buy_lost_right_ones_at_the_price_that_the_bar_says() -> None:
     asked = word_lover()
     # Right, and now only just pushed by what the refit takes away.
-    asked += [request(13, f"rare {n}", [(0.82, 0.0)], 0) for n in range(2)]
-    assert score(asked[-2:], Weights(np.array(DEFAULT.weights), DEFAULT.bias), DEFAULT.bar).right == 2
-    found = refit(asked, DEFAULT)
+    rare = [request(13, f"rare {n}", [(0.82, 0.0)], 0) for n in range(14)]
+    assert score(rare, Weights(np.array(DEFAULT.weights), DEFAULT.bias), DEFAULT.bar).right == 14
+    few, many = refit([*asked, *rare[:10]], DEFAULT), refit([*asked, *rare], DEFAULT)
 
-    assert found.outcome == "not_better"
-    assert "something of use" in found.why
+    # With a bar of 0.3 a right push is worth 7/3 false ones, and 28 of those are saved.
+    assert few.before is not None and few.after is not None
+    assert (few.before.false - few.after.false, few.before.right - few.after.right) == (28, 10)
+    assert (few.outcome, many.outcome) == ("adopted", "not_better")
+    assert "something of use" in many.why
 
 
 def all_opened(n: int, day: int) -> Judged:
@@ -107,9 +110,7 @@ def never_a_number(n: int, day: int) -> Judged:
 
 
 def without_candidates(n: int, day: int) -> Judged:
-    return request(day, f"item {n}", np.zeros((0, 2)).tolist()) if n < 0 else Judged(
-        day * DAY_MS, f"item {n}", np.zeros((0, 2)), np.zeros(0, dtype=np.bool_)
-    )  # fmt: skip
+    return Judged(day * DAY_MS, f"item {n}", np.zeros((0, 2)), np.zeros(0, dtype=np.bool_))
 
 
 @pytest.mark.parametrize("of", [all_opened, ignored, one_item, never_a_number, without_candidates])
@@ -157,8 +158,10 @@ def test_scores_tell_the_loss_and_what_would_be_pushed() -> None:
     model = Weights(np.array([0.0, 0.0]), 0.0)  # a half for everything
     asked = [request(0, "a", [(1.0, 0.0), (0.0, 0.0)], 1), request(0, "? b", [(0.2, 0.2)])]
 
-    assert score(asked, model, 0.5) == (pytest.approx(1.5 * math.log(2)), 1, 1)
-    assert score(asked, model, 0.51)[1:] == (0, 0)
+    found = score(asked, model, 0.5)
+    assert found.loss == pytest.approx(1.5 * math.log(2))
+    assert (found.right, found.false) == (1, 1)
+    assert score(asked, model, 0.8)[1:] == (0, 0)
 
 
 def test_huge_weights_give_finite_numbers() -> None:
