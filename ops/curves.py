@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
+from ..projections.bar import reaches
 from .suite_result import AskedCase, CaseRow, Curve, Point
 
 RECALLS = tuple(n / 20 for n in range(1, 20))
@@ -18,14 +21,23 @@ BARS = (0.0, *(round(1 / (1 + math.exp(-logit / 5)), _ROUNDING) for logit in ran
 """0, and equal steps of log odds from 0.0025 to 0.9975: where calibrated probabilities differ."""
 
 
-def curve(cases: Sequence[AskedCase], rows: Sequence[CaseRow], bars: Iterable[float] = BARS) -> Curve:
+def curve(
+    cases: Sequence[AskedCase],
+    rows: Sequence[CaseRow],
+    bars: Iterable[float] = BARS,
+    *,
+    probabilities: bool = True,
+) -> Curve:
     """The curve of one setup.
 
     Args:
         cases: as asked.
         rows: what was pushed, in the same order; without a bar, or there is nothing to be known of lower ones.
         bars: where to look.
+        probabilities: the scores are the ranker's, to which the bar applies as in a push (see projections/bar.py);
+            otherwise a pointer is pushed when its score reaches the bar.
     """
+    rows = [_with_reaches(row) for row in rows] if probabilities else rows
     reached = sorted((_right_score(case, row) for case, row in zip(cases, rows, strict=True)), reverse=True)
     expecting = sum(bool(case.expect) for case in cases)
     at_recall: dict[str, Point] = {}
@@ -37,7 +49,7 @@ def curve(cases: Sequence[AskedCase], rows: Sequence[CaseRow], bars: Iterable[fl
 
 
 def point(cases: Sequence[AskedCase], rows: Sequence[CaseRow], bar: float) -> Point:
-    """What is pushed at one bar."""
+    """What is pushed when a pointer is pushed at a bar that its score reaches."""
     cut = [sum(score >= bar for score in row.scores) for row in rows]
     right = [bool(set(row.pushed[:n]) & set(case.expect)) for case, row, n in zip(cases, rows, cut, strict=True)]
     pushes = [n for n in cut if n]
@@ -52,6 +64,10 @@ def point(cases: Sequence[AskedCase], rows: Sequence[CaseRow], bar: float) -> Po
         pointers=_share(pushes) or 0.0,
         tokens=_share([row.tokens_to[n - 1] if n else 0 for row, n in zip(rows, cut, strict=True)]) or 0.0,
     )
+
+
+def _with_reaches(row: CaseRow) -> CaseRow:
+    return msgspec.structs.replace(row, scores=tuple(reaches(row.scores)))
 
 
 def _right_score(case: AskedCase, row: CaseRow) -> float:

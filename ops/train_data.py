@@ -21,7 +21,7 @@ from ..events.memory_log import MemoryEventLog
 from ..events.types import AssetRecorded, Millis
 from ..projections.encoders import Encoders
 from ..projections.evidence import Evidence
-from ..projections.ranker import FEATURES
+from ..projections.ranker import FEATURES, features_of
 from .playback import Playback, request_of
 from .public_sets import KEYS_OF_A_THING, Query, Thing, read_rows
 from .worlds import millis, read_world
@@ -154,6 +154,11 @@ def _asked(
         about=about,
         expecting=bool(expect),
         named=len(weighed) < len(found),
-        rows=tuple(tuple(feature(evidence) for feature in FEATURES.values()) for evidence in weighed),
+        rows=tuple(_row(evidence) for evidence in weighed),
         right=tuple(own_id(evidence.item.id) in expect for evidence in weighed),
     )
+
+
+def _row(evidence: Evidence) -> tuple[float, ...]:
+    features = features_of(evidence)
+    return tuple(features.get(name, 0.0) for name in FEATURES)

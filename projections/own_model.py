@@ -48,7 +48,7 @@ def fits(refit: Refit) -> bool:
     return (
         told.base == model().fingerprint
         and len(told.features) == len(told.weights)
-        and set(told.features) <= FEATURES.keys()
+        and set(told.features) <= set(FEATURES)
         and all(map(math.isfinite, (*told.weights, told.bias)))
     )
 
@@ -87,13 +87,13 @@ def words(tuning: Tuning) -> str:
     """How sure a pointer has to be, in a sentence or two."""
     default = model().bar
     if tuning.bar is None:
-        return f"Your bar is {default:g}, the default: a pointer is pushed when it is {_times(default)} to help."
+        return f"Your bar is {default:g}, the default: a push is made when it is {_times(default)} to help."
     if tuning.bar == 0:
         said = "everything that was found is pushed, as far as there is room"
     elif tuning.bar == 1:
         said = "nothing is pushed but what you name"
     else:
-        said = f"a pointer is pushed when it is {_times(tuning.bar)} to help"
+        said = f"a push is made when it is {_times(tuning.bar)} to help"
     return f"Your bar is {tuning.bar:g}; the default is {default:g}. So {said}: {_compared(tuning.bar, default)}."
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from .bar import reaches
 from .items import Item
 from .own_model import model_of
 from .pointers import MOST, block, fitting, render, tokens
@@ -43,7 +44,7 @@ def compose(
         searcher: the view of one reader at one moment.
         request: what was typed.
         shown: items that this session has in front of it, with the `changed` they were shown at ("": whatever it was).
-        bar: least probability of a pointer that the request does not name; the owner's when it is None.
+        bar: how likely it has to be that one of the pointers helps, see bar.py; the owner's when it is None.
         names: see Searcher.find.
         links: see Searcher.find.
     """
@@ -52,7 +53,8 @@ def compose(
     weights = model_of(searcher.tuning)
     least = weights.bar if bar is None else bar
     ranked = rank(searcher.find(request, names=names, links=links), weights)
-    fits = one_of_each(searcher, [r for r in ranked if r.evidence.named >= 0 or r.probability >= least])
+    reached = zip(ranked, reaches([r.probability for r in ranked]), strict=True)
+    fits = one_of_each(searcher, [r for r, reach in reached if reach >= least])
     seen = shown or {}
     fresh = [r for r in fits if not was_shown(r.evidence.item, seen)]
     if not fresh:

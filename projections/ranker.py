@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
-from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -31,26 +30,59 @@ def _absolute(share: float, evidence: Evidence) -> float:
 
 STATIC: Final = 0.8
 """What a cosine of the static encoder is worth beside one of the contextual one: it is higher for what is unlike."""
+_TEXTS: Final = ("note", "session")
+"""Kinds of item that are found by what they say. Any other is found by what it is for."""
 
 
-def _topic(evidence: Evidence) -> float:
-    """Words and meaning together of what the item is and says."""
-    return max(evidence.topic_meaning, STATIC * evidence.text_meaning) + evidence.topic_words
+_MATCHES: Final = (
+    "use_meaning",
+    "use_meaning_squared",
+    "use_words",
+    "topic_meaning",
+    "topic_meaning_squared",
+    "topic_words",
+    "text_meaning",
+    "text_meaning_squared",
+    "best_together",
+    "use_weight",
+    "topic_weight",
+)
 
 
-FEATURES: Final[dict[str, Callable[[Evidence], float]]] = {
-    "use_meaning": lambda e: e.use_meaning,
-    "use_words": lambda e: e.use_words,
-    "topic_meaning": lambda e: e.topic_meaning,
-    "topic_words": lambda e: e.topic_words,
-    "text_meaning": lambda e: e.text_meaning,
-    "best_together": lambda e: max(e.use_meaning + e.use_words, _topic(e)),
-    "use_weight": lambda e: _absolute(e.use_words, e),
-    "topic_weight": lambda e: _absolute(e.topic_words, e),
-    "link": lambda e: e.link,
-    "last_time": lambda e: e.last_time,
-}
-"""What the model sees of an item, by name; each is 0 or more and larger speaks for the item."""
+def _matches(e: Evidence) -> tuple[float, ...]:
+    """How well a request fits an item, by words and meaning, of what it is for and what it is or says: see _MATCHES."""
+    topic = max(e.topic_meaning, STATIC * e.text_meaning) + e.topic_words
+    return (
+        e.use_meaning,
+        e.use_meaning**2,
+        e.use_words,
+        e.topic_meaning,
+        e.topic_meaning**2,
+        e.topic_words,
+        e.text_meaning,
+        e.text_meaning**2,
+        max(e.use_meaning + e.use_words, topic),
+        _absolute(e.use_words, e),
+        _absolute(e.topic_words, e),
+    )
+
+
+_ALWAYS: Final = ("asset", "link", "last_time")
+_OF_AN_ASSET: Final = (*_ALWAYS, *(f"asset_{name}" for name in _MATCHES))
+_OF_A_TEXT: Final = (*_ALWAYS, *(f"text_{name}" for name in _MATCHES))
+FEATURES: Final = tuple(dict.fromkeys((*_OF_AN_ASSET, *_OF_A_TEXT)))
+"""The names of all features, in the order of the model's file."""
+
+
+def features_of(evidence: Evidence) -> dict[str, float]:
+    """What the model sees of an item, by name; each is 0 or more, and what is left out is 0.
+
+    A thing and a text have weights of their own: a request shares no word with the tool that it needs, but it does with
+    the note that answers it. Seen alike, the many notes that mean something similar stand in front of the tool.
+    """
+    text = evidence.item.kind in _TEXTS
+    values = (0.0 if text else 1.0, evidence.link, evidence.last_time, *_matches(evidence))
+    return dict(zip(_OF_A_TEXT if text else _OF_AN_ASSET, values, strict=True))
 
 
 class Model(msgspec.Struct, frozen=True):
@@ -60,7 +92,7 @@ class Model(msgspec.Struct, frozen=True):
     weights: tuple[float, ...]
     bias: float
     bar: float
-    """Probability below which nothing is pushed."""
+    """The chance that a push helps below which none is made; see bar.py."""
     data: str = ""
     seed: int = 0
     cases: int = 0
@@ -73,10 +105,16 @@ class Model(msgspec.Struct, frozen=True):
 
     def probability(self, evidence: Evidence) -> float:
         """The probability, 0 to 1, that a pointer to this item helps with the request."""
+        weights = _by_name(self.features, self.weights)
         total = self.bias
-        for name, weight in zip(self.features, self.weights, strict=True):
-            total += weight * FEATURES[name](evidence)
+        for name, value in features_of(evidence).items():
+            total += weights.get(name, 0.0) * value
         return 1 / (1 + math.exp(-max(-60.0, min(60.0, total))))
+
+
+@lru_cache(maxsize=8)
+def _by_name(features: tuple[str, ...], weights: tuple[float, ...]) -> dict[str, float]:
+    return dict(zip(features, weights, strict=True))
 
 
 @cache

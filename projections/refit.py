@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events.types import Millis
+from .bar import reaches
 from .outcomes import DAY_MS, Outcome
 from .pointers import MOST
-from .ranker import FEATURES, Model
+from .ranker import Model, features_of
 from .searcher import Searcher
 
 HELD_DAYS: Final = 7
@@ -96,7 +97,7 @@ def judged(searcher: Searcher, outcome: Outcome, features: Sequence[str]) -> Jud
         for evidence in searcher.find(outcome.request)
         if evidence.named < 0 and (evidence.item.id in outcome.right or evidence.item.id not in outcome.shown_before)
     ]
-    rows = [[FEATURES[name](evidence) for name in features] for evidence in asked]
+    rows = [[found.get(name, 0.0) for name in features] for found in map(features_of, asked)]
     return Judged(
         at=outcome.at,
         about=" ".join(sorted(outcome.right)) or f"? {outcome.request.casefold()}",
@@ -174,7 +175,9 @@ def score(requests: Sequence[Judged], model: Weights, bar: float) -> Scores:
     for one in requests:
         chance = np.clip(model.probabilities(one.features), 1e-9, 1 - 1e-9)
         losses.append(-float(np.sum(np.log(np.where(one.right, chance, 1 - chance)))))
-        pushed = [row for row in np.argsort(-chance, kind="stable")[:MOST] if chance[row] >= bar]
+        best = np.argsort(-chance, kind="stable")
+        reached = reaches(chance[best].tolist())[:MOST]
+        pushed = [row for row, reach in zip(best, reached, strict=False) if reach >= bar]
         right += bool(one.right[pushed].any())
         false += bool(pushed) and not one.right[pushed].any()
     return Scores(float(np.average(losses, weights=_weights(requests))), right, false)

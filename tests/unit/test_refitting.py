@@ -49,9 +49,9 @@ class Life:
                 self.now = FIRST + day * DAY_MS + n * 1_000
                 session = f"{day}-{n}"
                 words = text.split()
-                self._ask(" ".join(words[day % 3 : day % 3 + 4]), session, reader)
+                self._ask(" ".join(words[day % 3 :]), session, reader)
                 self.service.open(OpenRequest(address=f"note:{name}", session=session, reader=reader))
-                self._ask(f"is there wind, rain or fog on day {day} at {n}", session, reader)
+                self._ask(f"how strong is the wind going to be on day {day} at {n}", session, reader)
         self.now = LAST
         return self
 
@@ -69,7 +69,7 @@ def lived() -> Life:
 
 
 def test_what_is_never_opened_is_less_likely_from_then_on_and_the_log_is_told_why(lived: Life) -> None:
-    weather = PushRequest(request="is there wind, rain or fog on day 3 at 2")
+    weather = PushRequest(request="how strong is the wind going to be on day 3 at 2")
     before = lived.service.push(weather, bar=0.0).pointers[0].score
     facts = refit_from(lived.log, None, encoder(), now=LAST)
 

@@ -68,7 +68,7 @@ def test_the_bar_lets_through_no_more_than_the_agreed_share_of_requests_with_not
 
     bar = train.choose_bar(requests, table, unseen)
 
-    silent = [top for top, one in zip(train.best(requests, table, unseen), requests, strict=True) if one.kind == "none"]
+    silent = [top for top, one in zip(train.together(requests, unseen), requests, strict=True) if one.kind == "none"]
     assert 0 < np.mean(np.array(silent) >= bar) <= train.MOST_FALSE
     figures = train.judge(requests, table, unseen, bar)
     assert figures["made-up/use"]["hit1"] == 40

@@ -106,7 +106,7 @@ def test_the_bar_counts_for_every_reader_and_is_set_by_the_owner_only(service: S
             service.bar(asked)
     for undo in ("", "all"):
         with pytest.raises(Refused):
-            service.refit(RefitRequest(reader="sub:all", undo=undo))  # type: ignore[arg-type]
+            service.refit(RefitRequest(reader="sub:all", undo=undo))
 
 
 def test_the_same_request_sent_twice_is_one_step(log: MemoryEventLog, service: Service) -> None:
@@ -143,8 +143,8 @@ def test_the_bar_of_then_is_told_and_used_as_of_then(service: Service) -> None:
 @pytest.mark.parametrize(
     ("bar", "said"),
     [
-        (None, f"Your bar is {DEFAULT.bar:g}, the default: a pointer is pushed when it is at least"),
-        (0.5, "a pointer is pushed when it is at least 50 % likely to help: less than by default."),
+        (None, f"Your bar is {DEFAULT.bar:g}, the default: a push is made when it is at least"),
+        (0.5, "a push is made when it is at least 50 % likely to help: less than by default."),
         (0.001, "at least 0.1 % likely to help: more than by default."),
         (0.0, "everything that was found is pushed, as far as there is room: more than by default."),
         (1.0, "nothing is pushed but what you name: less than by default."),

@@ -1,0 +1,38 @@
+"""How likely a push has to help, and which pointers stand in it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from instant_recall.projections.bar import SHARE, chance, reaches
+from pytest import approx
+
+best_first = st.lists(st.floats(0, 1), max_size=12).map(lambda found: sorted(found, reverse=True))
+
+
+def test_several_pointers_that_may_help_are_likelier_to_than_the_best_of_them() -> None:
+    assert chance([0.5, 0.2]) == approx(0.6)
+    assert chance([]) == 0
+
+
+def test_a_pointer_that_there_is_no_room_for_adds_nothing() -> None:
+    assert chance([0.1] * 5) == chance([0.1] * 9)
+
+
+def test_what_the_request_names_says_nothing_of_the_others() -> None:
+    assert chance([1.0, 0.1]) == approx(0.1)
+    assert reaches([1.0, 0.1]) == [1.0, approx(0.1)]
+
+
+def test_a_pointer_rides_along_with_a_better_one_that_is_pushed_as_long_as_it_is_not_far_less_likely() -> None:
+    reached = reaches([0.4, 0.4 * SHARE, 0.4 * SHARE - 0.001])
+
+    assert reached[0] == reached[1] > 0.4
+    assert reached[2] == 0.4 * SHARE - 0.001
+
+
+@given(best_first)
+def test_what_is_pushed_at_a_bar_is_the_beginning_of_the_ranking(probabilities: list[float]) -> None:
+    found = reaches(probabilities)
+
+    assert len(found) == len(probabilities)
+    assert found == sorted(found, reverse=True)
+    assert all(reach >= one - 1e-12 for reach, one in zip(found, probabilities, strict=True))
