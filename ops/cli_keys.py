@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -183,6 +183,40 @@ def fill(invocation: Invocation, file: str) -> None:
         entries = read(source)
     answer = invocation.client().fill_keys(entries)
     invocation.output.message(answer, _added(answer))
+
+
+@keys.command("weigh")
+@root_options
+@pass_invocation
+def weigh(invocation: Invocation) -> None:
+    """Weigh the keys by what became of what they brought in.
+
+    Every night by itself, and now. A key gains when pointers were opened or helped, and loses when they were ignored
+    again and again or rejected. It counts the last 90 days anew each time, so that doing it twice changes nothing.
+    """
+    from .processes import quiet_libraries  # noqa: PLC0415
+
+    quiet_libraries()
+    from ..workers.weighing import weigh_keys  # noqa: PLC0415
+    from . import logs  # noqa: PLC0415
+    from .local import log_at_hand  # noqa: PLC0415
+
+    logs.configure("warning")
+    settings = invocation.settings
+    with log_at_hand(settings):
+        facts = weigh_keys(str(settings.home), settings.redis_url, settings.owner, settings.encoder)
+    invocation.output.result(facts, _weighed(facts))
+
+
+def _weighed(facts: dict[str, Any]) -> list[str]:
+    if facts["outcome"] == "busy":
+        return ["The keys are being weighed already."]
+    if not facts["keys"]:
+        return ["Nothing to weigh yet: nothing tells what became of pointers that use keys brought in."]
+    told = (
+        f"{count(facts['pointers'], 'pointer')} of the last 90 days, {count(facts['keys'], 'key')} that brought some in"
+    )
+    return [f"{told}: {count(facts['changed'], 'weight')} changed.", dim("`keys why ITEM` shows them.")]
 
 
 def _added(answer: AddKeysResponse) -> list[str]:
