@@ -97,6 +97,15 @@ class Line(NamedTuple):
     hollow: bool = False
 
 
+class Observed(NamedTuple):
+    """One series of a chart of reliability: predicted, observed, and the interval of the observed; shares."""
+
+    label: str
+    points: Sequence[tuple[float, float, float, float]]
+    colour: str
+    hollow: bool = False
+
+
 def check() -> None:
     """See that charts can be drawn, before anything is run for them.
 
@@ -155,6 +164,25 @@ def curves(name: str, alt: str, panels: Sequence[tuple[str, str]], lines: Sequen
         )  # fmt: skip
 
     return _drawn(name, alt, (WIDTH, 0.6 + 2.9 * math.ceil(len(panels) / 2)), draw)
+
+
+def reliability(name: str, alt: str, panels: Sequence[tuple[str, Sequence[Observed], float | None]]) -> str:
+    """Observed against predicted; a panel has a title, its series, and where the bar stands."""
+
+    def draw(figure: Figure) -> None:
+        for ax, (title, series, bar) in zip(figure.subplots(1, len(panels)), panels, strict=True):
+            ax.plot([0, 100], [0, 100], color=_STAND_INS["muted"], linestyle=_DASHES[2], linewidth=1)
+            for each in series:
+                _observed(ax, each)
+            if bar is not None:
+                ax.axvline(100 * bar, color=_STAND_INS["base"], linestyle=_DASHES[1], linewidth=1.2, label="the bar")
+            ax.set(title=title, xlabel="predicted, %", xlim=(-3, 103), ylim=(-3, 103))
+            ax.set_aspect("equal")
+        figure.axes[0].set_ylabel("observed, %")
+        handles, labels = figure.axes[-1].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper left", ncols=len(labels), handlelength=2.2)
+
+    return _drawn(name, alt, (WIDTH, 5.1), draw)
 
 
 def stacks(name: str, alt: str, rows: Mapping[str, Sequence[int]], parts: Sequence[tuple[str, str]], axis: str) -> str:
@@ -217,6 +245,16 @@ def _panel(ax: Axes, panel: Panel) -> None:
     ax.set_yticks(range(len(panel.marks)), [mark.label for mark in panel.marks])
     ax.set(title=panel.title, xlim=(-4, 104), xticks=(0, 50, 100), ylim=(len(panel.marks) - 0.4, -0.6))
     ax.grid(visible=False, axis="y")
+
+
+def _observed(ax: Axes, series: Observed) -> None:
+    colour = _STAND_INS[series.colour]
+    inside = _STAND_INS["paper"] if series.hollow else colour
+    predicted, observed, low, high = ([100 * point[n] for point in series.points] for n in range(4))
+    ax.vlines(predicted, low, high, color=colour, linewidth=1.4)
+    ax.plot(
+        predicted, observed, "o", markersize=6, color=colour, markerfacecolor=inside, label=series.label, zorder=3
+    )  # fmt: skip
 
 
 def _line(ax: Axes, line: Line, points: Sequence[tuple[float, float]]) -> None:

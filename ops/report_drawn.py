@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from . import report_charts as charts
-from .report_charts import Line, Mark, Panel
+from .reliability import TRAINED
+from .report_charts import Line, Mark, Observed, Panel
 from .setups import BASELINE, SETUPS
 from .suite_result import Curve, Figures, Point, Rate, SuiteResult
 
@@ -72,6 +73,25 @@ def silence(result: SuiteResult) -> str:
     return charts.curves(
         "silence", alt, [panel[:2] for panel in panels], lines, "recall: cases with a right answer that get it, %"
     )
+
+
+def reliability(result: SuiteResult) -> str:
+    """Predicted probability against the observed share, of pointers and of pushes."""
+    told: list[str] = []
+    panels: list[list[Observed]] = [[], []]
+    for name, found in result.calibration.items():
+        pointers = [*found.pointers.bins[:-1], *found.pointers.likeliest]
+        for panel, what, bins in zip(panels, ("pointers", "pushes"), (pointers, found.pushes.bins), strict=True):
+            points = [(each.predicted, each.observed.rate, each.observed.low, each.observed.high) for each in bins]
+            shade = "full" if name == TRAINED else colour(name, result)
+            panel.append(Observed(name, points, shade, hollow=name == TRAINED))
+            pairs = ", ".join(f"{100 * point[0]:.0f} and {100 * point[1]:.0f}" for point in points)
+            told.append(f"{what} of {name}: {pairs}")
+    alt = f"Predicted probability and observed share of right ones, in percent: {'; '.join(told)}."
+    bar = result.settings.get("bar")
+    bars = (None, float(bar) if isinstance(bar, int | float) else None)
+    titles = ("Pointers", "Pushes: does one of the five help?")
+    return charts.reliability("reliability", alt, list(zip(titles, panels, bars, strict=True)))
 
 
 def misses(result: SuiteResult) -> str:

@@ -11,6 +11,7 @@ from .report_cells import by_item, mean, percent, rate, rows_of
 from .report_charts import LIMIT_MS
 from .report_details import cases, other_makes, probes, settings, tests
 from .report_page import Html, Section, bullets, figure, folded, join, marked, paragraph, table, text
+from .report_reliability import reliability
 from .report_words import LOOK, TOLD, judgements
 from .setups import BASELINE
 from .suite_result import SuiteResult
@@ -50,6 +51,8 @@ def sections(result: SuiteResult) -> Iterator[Section]:
     yield _setups(result)
     yield _kinds(result)
     yield _silence(result)
+    if result.calibration:
+        yield reliability(result)
     if gates := drawn.gate_tables(result):
         yield _gates(result, gates)
     if result.probes:

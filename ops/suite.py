@@ -19,6 +19,7 @@ from .evaluate import Answer
 from .figures import percentiles
 from .gates import GateTable, gates
 from .probes import ACCESS_PROBES, NAMED_PROBES, run_probes
+from .reliability import of_run
 from .setups import SETUPS, run_setups
 from .statistics import scipy
 from .suite_figures import asked, comparisons, figures, power, row_of
@@ -107,6 +108,7 @@ def assemble(
         curves={each: _curve(each, cases, found) for each, found in everything.items()},
         probes=probes,
         gates={setup: msgspec.to_builtins(table) for setup, table in (gates or {}).items()},
+        calibration=of_run(cases, rows),
         baselines=makes,
     )
 

@@ -146,6 +146,41 @@ class Curve(Record, frozen=True, kw_only=True):
     """By recall in hundredths ("0.50"): the highest bar that reaches it. Recalls that no bar reaches are left out."""
 
 
+class ReliabilityBin(Record, frozen=True, kw_only=True):
+    """A tenth of the pointers or pushes, next to each other by their probability."""
+
+    least: float
+    """The lowest probability of them, and the highest."""
+    most: float
+    predicted: float
+    """The mean of their probabilities: so many should be right."""
+    observed: Rate
+    """So many were."""
+
+
+class Reliability(Record, frozen=True, kw_only=True):
+    """Whether what is said to help in so many of a hundred cases does."""
+
+    of: int
+    """So many pointers or pushes."""
+    brier: float
+    """Mean of (predicted - right) squared; 0 at best."""
+    error: float
+    """Expected calibration error: mean distance of predicted and observed over the bins; 0 at best."""
+    bins: tuple[ReliabilityBin, ...]
+    """Ten of the same size; the least likely first."""
+    likeliest: tuple[ReliabilityBin, ...]
+    """The last of them again, in five."""
+
+
+class Calibration(Record, frozen=True, kw_only=True):
+    """What probabilities are worth: of the best five pointers of each request, and of the push that they make."""
+
+    pointers: Reliability
+    pushes: Reliability
+    """The chance that one of the five helps: what the bar is held against."""
+
+
 class ProbeFailure(Record, frozen=True, kw_only=True):
     """A generated request whose answer broke a rule."""
 
@@ -195,5 +230,7 @@ class SuiteResult(msgspec.Struct, kw_only=True):
     probes: list[ProbeTally] = []
     gates: dict[str, Any] = {}
     """By setup: by which gate its misses failed, a gates.GateTable."""
+    calibration: dict[str, Calibration] = {}
+    """By `cross-validated` (the training's own cases, judged by models that had not seen them) and by setup."""
     baselines: dict[str, list[CaseRow]] = {}
     """Other makes on the same cases."""

@@ -29,6 +29,7 @@ def suite_lines(result: SuiteResult, *, verbose: bool = False) -> Iterator[str]:
             yield from table([heads, *map(_test, found)])
             yield ""
     yield from _silence(result)
+    yield from _calibration(result)
     yield from _power(result)
     yield from _probes(result, verbose=verbose)
     yield dim(f"commit {result.commit or 'unknown'}, world {result.world['digest']}, seed {result.seeds['bootstrap']}")
@@ -117,6 +118,19 @@ def _silence(result: SuiteResult) -> Iterator[str]:
 def _silent(point: Point) -> str:
     near = "" if point.false_push_near is None else f" ({100 * point.false_push_near:.0f})"
     return f"{100 * (point.false_push or 0):.0f}{near}, {100 * (point.precision or 0):.0f}"
+
+
+def _calibration(result: SuiteResult) -> Iterator[str]:
+    """Whether a probability means what it says: for what the training had not seen, and for the cases of this run."""
+    if not result.calibration:
+        return
+    yield "Probabilities against what was right, without a bar (both sums are 0 at best):"
+    rows = [("of", "", "number", "Brier score", "calibration error")]
+    for name, found in result.calibration.items():
+        for what, each in (("pointers", found.pointers), ("pushes", found.pushes)):
+            rows.append((name, what, f"{each.of:,}", f"{each.brier:.4f}", f"{each.error:.4f}"))
+    yield from table(rows)
+    yield ""
 
 
 def _power(result: SuiteResult) -> Iterator[str]:

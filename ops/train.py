@@ -26,7 +26,9 @@ from ..events.errors import RecallError
 from ..projections.encoders import load_encoders
 from ..projections.ranker import FEATURES, WEIGHTS
 from .train_data import Asked, read_all
+from ..projections.pointers import MOST
 
+from .reliability import BestFive, calibration
 FOLDS: Final = 5
 MOST_FALSE: Final = 0.17
 """Share of requests with nothing to find that may get a push. The promise is 0.20; the rest is for new requests."""
@@ -84,6 +86,7 @@ def run(folders: Sequence[Path], *, out: Path = WEIGHTS, seed: int = 0, encoder:
     }
     out.write_bytes(msgspec.json.format(msgspec.json.encode(written), indent=2) + b"\n")
     return written
+        "calibration": calibration(best_fives(asked, table, unseen)),
 
 
 def make_table(asked: Sequence[Asked]) -> Table:
@@ -184,6 +187,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folders", type=Path, nargs="+", help="worlds and sets, or folders that hold some")
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the weights go (default: into the package)")
     parser.add_argument("--seed", type=int, default=0)
+def best_fives(asked: Sequence[Asked], table: Table, probabilities: Floats) -> list[BestFive]:
+    """Of each request that names nothing its best five candidates, as reliability.py looks at them."""
+    ends = np.cumsum([0, *(len(one.rows) for one in asked)])
+    found: list[BestFive] = []
+    for one, start, end in zip(asked, ends, ends[1:], strict=False):
+        if not one.named:
+            rows = start + np.argsort(-probabilities[start:end], kind="stable")[:MOST]
+            found.append([(float(probabilities[row]), bool(table.right[row])) for row in rows])
+    return found
+
+
     parser.add_argument("--encoder", default="", help="folder of a model2vec model (default: the bundled one)")
     chosen = parser.parse_args(arguments)
     try:

@@ -98,7 +98,7 @@ def test_the_page_is_whole_and_legible(page: Path, width: int, scheme: int, pape
     assert told["paper"] == paper
     assert told["wide"] <= 0, "the page is wider than its window"
     assert told["faint"] == told["chart_faint"] == []
-    assert len(told["charts"]) == 5
+    assert len(told["charts"]) == 6
     assert min(told["charts"]) > 150
     assert min(told["letters"]) > 9, "letters of a chart, in pixels"
     assert told["cut"] == [], "letters that are cut off"

@@ -115,7 +115,7 @@ def test_the_page_can_be_read_by_a_screen_reader(html: str) -> None:
     page = Outline(html)
     assert page.all("html") == [{"lang": "en"}]
     assert len(page.all("h1")) == 1
-    assert len(page.all("svg")) == 5
+    assert len(page.all("svg")) == 6
     assert all(svg["role"] == "img" and len(svg["aria-label"] or "") > 30 for svg in page.all("svg"))
     assert len(page.all("table")) == len(page.all("caption")) > 8
     assert all(cell.get("scope") in ("col", "row") for cell in page.all("th"))
@@ -133,7 +133,7 @@ def test_the_contents_lead_to_every_section_and_no_id_is_there_twice(html: str) 
 
 
 def test_every_chart_says_how_it_is_read_and_takes_the_colours_of_the_page(html: str) -> None:
-    assert html.count("<figure>") == html.count('<figcaption><p class="read">') == 5
+    assert html.count("<figure>") == html.count('<figcaption><p class="read">') == 6
     assert "prefers-color-scheme:dark" in html
     for chart in re.findall(r"<svg.*?</svg>", html, re.DOTALL):
         assert "var(--ink)" in chart
