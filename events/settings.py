@@ -41,7 +41,8 @@ class Settings:
     owner: str = "owner"
     """Whose log: part of every key in the server."""
     encoder: str = ""
-    """Folder of a model2vec model, or `hub:NAME` to fetch one on purpose; empty: the bundled model."""
+    """`multilingual` (the extra of that name), the folder of a model2vec model, or `hub:NAME` to fetch one on purpose;
+    empty: the bundled ones."""
     queue_url: str = ""
     """An external server for the background jobs, which cannot be kept in a cluster; empty: the one with the log."""
     rebuild_after: int = 5_000

@@ -67,7 +67,7 @@ def eval_(
     if reporting.report and not own:
         setups = setups or "all"
     _fitting(world, no_bar, cases, own=own, setups=setups, gates=gates)
-    _fitting_sets(sets, alone=not (world or no_bar or cases or gates), own=own)
+    _fitting_sets(sets, alone=not (world or no_bar or cases or gates), own=own, setups=setups)
     reporting.check(others=bool(world or no_bar or cases or own or setups or gates or sets.sources or sets.compared))
     from .processes import quiet_libraries  # noqa: PLC0415
 
@@ -102,7 +102,7 @@ def _fitting(
         raise click.UsageError("--no-bar and --cases are for a run over a world without --setups.")
 
 
-def _fitting_sets(sets: Sets, *, alone: bool, own: bool) -> None:
+def _fitting_sets(sets: Sets, *, alone: bool, own: bool, setups: str | None) -> None:
     if len(sets.sources) > 1 or (sets.sources and not alone):
         raise click.UsageError(
             "--set, --locomo and --longmemeval each stand for themselves: leave out the others, --world, --no-bar, "
@@ -112,6 +112,8 @@ def _fitting_sets(sets: Sets, *, alone: bool, own: bool) -> None:
         raise click.UsageError("--own is about your own log: leave out sets and other makes.")
     if sets.limit and not sets.sources:
         raise click.UsageError("--limit is for --set, --locomo and --longmemeval.")
+    if sets.encoder and (own or setups is not None):
+        raise click.UsageError("--encoder is not for --setups; --own takes the one of INSTANT_RECALL_ENCODER.")
     sets.makes()  # a peer that is not installed is told before the work
 
 
@@ -137,6 +139,7 @@ def _plain(
     gates: bool,
     verbose: bool,
 ) -> None:
+    from ..projections.encoders import load_encoders  # noqa: PLC0415
     from . import evaluate  # noqa: PLC0415
     from .cli_sets import baseline_lines  # noqa: PLC0415
     from .worlds import own_world, read_world  # noqa: PLC0415
@@ -147,6 +150,7 @@ def _plain(
             bar=0.0 if no_bar else None,
             cases_out=cases,
             by_gate=gates,
+            encoders=load_encoders(sets.encoder),
             on_case=lambda done, total: bars("cases", done, total),
         )
         others = sets.others(read_world(world or own_world()), bars)

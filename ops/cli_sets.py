@@ -26,12 +26,13 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @dataclass(frozen=True)
 class Sets:
-    """Which set is asked instead of a world, and which other makes answer the same cases."""
+    """Which set is asked instead of a world, with which encoder, and which other makes answer the same cases."""
 
     folder: Path | None = None
     locomo: Path | None = None
     longmemeval: Path | None = None
     limit: int | None = None
+    encoder: str = ""
     baselines: bool = False
     peers: bool = False
 
@@ -76,7 +77,7 @@ class Sets:
 
         makes = self.makes()
         tell = _steps(bars, "baselines", len(world.cases))
-        return run_baselines(world, load_encoders(), makes, tell) if makes else {}
+        return run_baselines(world, load_encoders(self.encoder), makes, tell) if makes else {}
 
 
 def set_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -90,6 +91,7 @@ def set_options(command: Callable[..., None]) -> Callable[..., None]:
     for declared in (
         option("--peers", is_flag=True, help="Ask packaged peers the same cases (needs the extra `eval-peers`)."),
         option("--baselines", is_flag=True, help="Ask plain searches the same cases: by words, by meaning, by both."),
+        option("--encoder", default="", metavar="NAME", help="As INSTANT_RECALL_ENCODER; not for --setups and --own."),
         option("--limit", type=click.IntRange(1), metavar="N", help="At most so many cases of a set, by the seed."),
         option("--longmemeval", type=_FILE, metavar="FILE", help="Ask LongMemEval's published file instead."),
         option("--locomo", type=_FILE, metavar="FILE", help="Ask LoCoMo's published file, locomo10.json, instead."),
@@ -111,7 +113,7 @@ def ask_set(sets: Sets, seed: int, bars: Bars) -> dict[str, Any]:
     from .rankings import PRODUCT, judge_rankings, rank_set  # noqa: PLC0415
 
     asked, of = sets.read(seed)
-    encoders, makes = load_encoders(), sets.makes()
+    encoders, makes = load_encoders(sets.encoder), sets.makes()
     # The product first: an encoder that was asked the same shortly before answers from memory.
     ranked = {PRODUCT: rank_set(asked, encoders, _steps(bars, "cases", asked.cases))}
     if makes:

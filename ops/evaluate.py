@@ -43,6 +43,7 @@ def run(
     bar: float | None = None,
     cases_out: Path | None = None,
     by_gate: bool = False,
+    encoders: Encoders | None = None,
     on_case: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """Play a world back, ask its cases, and judge the answers.
@@ -52,6 +53,7 @@ def run(
         bar: the relevance bar, 0 to 1; None: the product's own; 0.0: the best five whatever their score.
         cases_out: write one JSON line per case there: `{"id", "kind", "pushed", "scores"}`.
         by_gate: also say at which gate each miss failed: `"gates"`, a GateTable.
+        encoders: the bundled ones when it is None.
         on_case: told (cases asked, cases in all) after each case.
 
     Returns:
@@ -65,10 +67,12 @@ def run(
     if cases_out is not None:
         # Opened before the work, so that a mistyped path does not cost a run.
         _write_lines(cases_out, [], mode="ab")
-    answers = ask(read, bar=bar, on_case=on_case)
+    answers = ask(read, bar=bar, encoders=encoders, on_case=on_case)
     if cases_out is not None:
         _write_lines(cases_out, [_line(answer) for answer in answers])
-    return judge(answers) | ({"gates": msgspec.to_builtins(gates(read, answers, bar=bar))} if by_gate else {})
+    if not by_gate:
+        return judge(answers)
+    return judge(answers) | {"gates": msgspec.to_builtins(gates(read, answers, bar=bar, encoders=encoders))}
 
 
 def ask(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Final
 
 import structlog
 
@@ -17,6 +18,9 @@ from .rows import BULK, GROUPS
 
 log = structlog.get_logger()
 
+MULTILINGUAL: Final = "multilingual"
+"""The name of the encoder that comes with the extra of that name; a folder called so is named as `./multilingual`."""
+
 
 @dataclass(frozen=True)
 class Encoders:
@@ -26,6 +30,8 @@ class Encoders:
     """For long texts: sections of notes, turns of sessions."""
     precious: Encoder
     """For requests, use keys, and what a thing is called and does."""
+    plain: Encoder | None = None
+    """For what is an ordinary English word and what it means, by which a name is told from one; None: the bulk one."""
 
     @property
     def fingerprint(self) -> str:
@@ -39,13 +45,18 @@ class Encoders:
         """Numbers per vector, for each of rows.GROUPS."""
         return tuple(self.of(group).dim for group in range(len(GROUPS)))
 
+    @property
+    def names(self) -> Encoder:
+        """The encoder by which names are told from ordinary words; no vector of it is stored."""
+        return self.plain or self.bulk
+
     def of(self, group: int) -> Encoder:
         """The encoder for the rows of one of rows.GROUPS."""
         return self.bulk if group == BULK else self.precious
 
     def is_word(self, word: str) -> bool:
         """Whether a lower-case word is an ordinary one; see Encoder."""
-        return self.bulk.is_word(word)
+        return self.names.is_word(word)
 
     def encode_rows(self, group: int, texts: list[str]) -> HalfArray:
         """Vectors of rows of a group, as they are stored."""
@@ -59,14 +70,22 @@ class Encoders:
 
 
 def load_encoders(name: str = "") -> Encoders:
-    """Load the bundled pair, or the bundled contextual encoder beside another static one; see load_encoder.
+    """Load the bundled pair, `multilingual`, or the bundled contextual encoder beside another static one.
+
+    `multilingual` stands in both places, since texts are in any language, too; for the others see load_encoder.
 
     Where onnxruntime is not installed, everything works with the static one alone, and finds less; one line in the log
     says so.
 
     Raises:
-        EncoderMissing: one of the models cannot be read.
+        EncoderMissing: one of the models cannot be read, or the extra `multilingual` is not installed.
     """
+    if name == MULTILINGUAL:
+        from .multilingual import load_multilingual  # noqa: PLC0415
+
+        found = load_multilingual()
+        # The judge of names knows English grammar, and its thresholds are cosines of the static encoder.
+        return Encoders(found, found, load_encoder())
     # Several threads in the tokenizers cost more than they bring beside a busy second core.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from .contextual import load_contextual  # noqa: PLC0415

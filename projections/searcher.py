@@ -131,7 +131,7 @@ class Searcher:
 
     def _hear(self, request: str) -> tuple[dict[str, int], dict[str, Verdict]]:
         """What the request names, by place, and of all names that stand in it whether they are meant."""
-        judge = Judge(self._known, self._phrases, self._encoders.bulk.encode, self._recent)
+        judge = Judge(self._known, self._phrases, self._encoders.names.encode, self._recent)
         tables = (self._overlay.names, self._overlay.base.names)
         request = heard(request)
         spans = named_in(request, tables, self.sees, self.is_word, judge, self.sees_if_asked)
