@@ -16,6 +16,9 @@ SHARE: Final = 0.15
 """A pointer this much less likely than the best one no longer rides along with it. Chosen by cross-validation on the
 training worlds: at a tenth there are three pointers in a push, at a fifth a tenth of the right second places go."""
 
+_NEVER_CERTAIN: Final = 1 - 2**-40
+"""Five that are nearly certain come to 1 in floating point; a bar of 1 lets through only what is named."""
+
 
 def chance(probabilities: Sequence[float]) -> float:
     """The chance, 0 to 1, that one of the best MOST helps, as if they helped independently of one another.
@@ -34,5 +37,5 @@ def reaches(probabilities: Sequence[float]) -> list[float]:
     """
     uncertain = [probability for probability in probabilities if probability < 1]
     best = uncertain[0] if uncertain else 0.0
-    together, least = max(best, chance(uncertain)), SHARE * best
+    together, least = max(best, min(chance(uncertain), _NEVER_CERTAIN)), SHARE * best
     return [1.0 if one >= 1 else together if one >= least else one for one in probabilities]

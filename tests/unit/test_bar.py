@@ -29,6 +29,10 @@ def test_a_pointer_rides_along_with_a_better_one_that_is_pushed_as_long_as_it_is
     assert reached[2] == 0.4 * SHARE - 0.001
 
 
+def test_only_what_is_named_reaches_a_bar_of_one() -> None:
+    assert max(reaches([0.99999] * 5)) < 1
+
+
 @given(best_first)
 def test_what_is_pushed_at_a_bar_is_the_beginning_of_the_ranking(probabilities: list[float]) -> None:
     found = reaches(probabilities)
