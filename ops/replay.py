@@ -70,9 +70,10 @@ def fold(
 
 
 def digest(state: State) -> str:
-    """A hash over every item, every reader, what was shown and used in which session, and the ranker's tuning."""
+    """A hash over every item and reader, what sessions were shown and used and came of it, and the ranker's tuning."""
     uses = sorted(found for found in state.uses.all() if found[1])
-    hashed = hashlib.sha256(msgspec.msgpack.encode((sorted(state.readers.items()), state.shown, uses, state.tuning)))
+    apart = (sorted(state.readers.items()), state.shown, uses, state.tuning, state.feedback)
+    hashed = hashlib.sha256(msgspec.msgpack.encode(apart))
     for item in sorted(state.all(), key=lambda item: item.id):
         hashed.update(msgspec.msgpack.encode(item))
     return hashed.hexdigest()[:16]

@@ -57,6 +57,10 @@ class RowVectors(Protocol):
         """Cosine of the request with each of these rows."""
         ...
 
+    def vector(self, group: int, row: int) -> HalfArray:
+        """The vector of a row of one of rows.GROUPS."""
+        ...
+
 
 class Group(NamedTuple):
     """The vectors of one of rows.GROUPS."""
@@ -118,6 +122,12 @@ class Vectors:
             found[mine] = cosines(vector, group.matrix[places[mine]])
         return found
 
+    def vector(self, group: int, row: int) -> HalfArray:
+        """See RowVectors."""
+        found = self.groups[group]
+        vector: HalfArray = found.matrix[found.places(np.array([row]))[0]]
+        return vector
+
 
 class GrowingVectors:
     """Vectors in memory to which rows are added; always compared row by row."""
@@ -151,6 +161,11 @@ class GrowingVectors:
     def compare_at(self, request: RequestVectors, rows: NDArray[np.int64]) -> Cosines:
         """See RowVectors."""
         return self.compare(request)[rows]
+
+    def vector(self, group: int, row: int) -> HalfArray:
+        """See RowVectors."""
+        vector: HalfArray = self._matrices[group].values[np.searchsorted(self._rows[group].values, row)]
+        return vector
 
 
 def top(scores: NDArray[Any], rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:

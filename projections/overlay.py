@@ -7,6 +7,7 @@ rows that still hold where they are; the others are marked dead, and new ones ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import structlog
@@ -17,13 +18,23 @@ from .addresses import Addresses
 from .base import Base
 from .eligibility import BoolArray, Policies
 from .encoders import Encoders
+from .graph import HalfArray
 from .items import Item
 from .names import NameIndex
 from .rows import GROUP_OF, GROUPS, Row, rows_of, terms_of
-from .segment import GrowingSegment
+from .segment import GrowingSegment, Segment
 from .state import State
 
 log = structlog.get_logger()
+
+
+class _Added(NamedTuple):
+    """A row that is new here."""
+
+    ordinal: int
+    row: Row
+    before: tuple[bool, int] | None
+    """Where the same row with another weight stood: whether in the base, and its number."""
 
 
 class Overlay:
@@ -114,16 +125,22 @@ class Overlay:
         return {row: (True, number) for row, number in self.base.rows_of(item).items()}
 
     def _index(self, items: list[Item]) -> None:
-        added: list[tuple[int, Row]] = []
+        added: list[_Added] = []
         for item in items:
             ordinal = self._place(item)
             self.names.add(item)
             self._addresses.add(item.address, item.id)
             living = self._rows.setdefault(ordinal, {})
             wanted = dict.fromkeys(rows_of(item))
-            for row in [row for row in living if row not in wanted]:
-                self._kill(*living.pop(row))
-            added += [(ordinal, row) for row in wanted if row not in living]
+            gone = {row: living.pop(row) for row in list(living) if row not in wanted}
+            for place in gone.values():
+                self._kill(*place)
+            same = {row._replace(weight=1.0): place for row, place in gone.items()}
+            added += [
+                _Added(ordinal, row, same.get(row._replace(weight=1.0)) if same else None)
+                for row in wanted
+                if row not in living
+            ]
         if added:
             self._add(added)
 
@@ -147,14 +164,27 @@ class Overlay:
         else:
             self.segment.kill(number)
 
-    def _add(self, added: list[tuple[int, Row]]) -> None:
+    def _add(self, added: list[_Added]) -> None:
         numbers: list[list[int]] = [[] for _ in GROUPS]
-        encoded: list[list[str]] = [[] for _ in GROUPS]
-        for (ordinal, row), words in zip(added, terms_of([row for _, row in added]), strict=True):
-            number = self.segment.append(ordinal, row, words, self.policies.audiences)
-            self._rows[ordinal][row] = (False, number)
-            numbers[GROUP_OF[row.kind]].append(number)
-            encoded[GROUP_OF[row.kind]].append(row.text)
+        grouped: list[list[_Added]] = [[] for _ in GROUPS]
+        for one, words in zip(added, terms_of([one.row for one in added]), strict=True):
+            number = self.segment.append(one.ordinal, one.row, words, self.policies.audiences)
+            self._rows[one.ordinal][one.row] = (False, number)
+            numbers[GROUP_OF[one.row.kind]].append(number)
+            grouped[GROUP_OF[one.row.kind]].append(one)
         for group, rows in enumerate(numbers):
             if rows:
-                self.segment.vectors.extend(group, rows, self._encoders.encode_rows(group, encoded[group]))
+                self.segment.vectors.extend(group, rows, self._vectors(group, grouped[group]))
+
+    def _vectors(self, group: int, added: list[_Added]) -> HalfArray:
+        """A vector for each row. One of which only the weight changed has it already: encoding takes two ms a key."""
+        vectors = np.zeros((len(added), self._encoders.dims[group]), dtype=np.float16)
+        new = [n for n, one in enumerate(added) if one.before is None]
+        if new:
+            vectors[new] = self._encoders.encode_rows(group, [added[n].row.text for n in new])
+        for n, one in enumerate(added):
+            if one.before is not None:
+                in_base, number = one.before
+                segment: Segment = self.base.segment if in_base else self.segment
+                vectors[n] = segment.vectors.vector(group, number)
+        return vectors

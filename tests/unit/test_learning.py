@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 from instant_recall.events import types as ev
 from instant_recall.events.envelope import draft
 from instant_recall.projections import learning
+from instant_recall.projections.building import build
+from instant_recall.projections.encoder import Encoder, FloatArray
+from instant_recall.projections.encoders import Encoders
 from instant_recall.projections.evidence import Evidence
 from instant_recall.projections.items import UseKey
-from instant_recall.tests.small_world import NOW, World, skill
+from instant_recall.projections.overlay import Overlay
+from instant_recall.projections.snapshot import catch_up, latest_base
+from instant_recall.projections.snapshot_store import SnapshotStore
+from instant_recall.tests.small_world import NOW, World, encoder, skill
 
 LARK = skill("lark", "Feeds paper through the scanner", use_when=("a letter came",))
 
@@ -161,3 +170,33 @@ def test_no_key_weighs_more_or_less_than_the_bounds(weight: float, support: int,
     key = UseKey(key="k", phrase="p", source="session", recorded_at=0, judged=weight, support=support)
 
     assert learning.weighed(key).weight == effective
+
+
+class Counting:
+    """An encoder that counts the texts it is asked for."""
+
+    def __init__(self, counted: Encoder) -> None:
+        self.texts: list[str] = []
+        self.dim, self.fingerprint, self.is_word = counted.dim, counted.fingerprint, counted.is_word
+        self._counted = counted
+
+    def encode(self, texts: Sequence[str]) -> FloatArray:
+        self.texts += texts
+        return self._counted.encode(texts)
+
+
+def test_a_weight_that_changes_costs_no_encoding_and_leaves_the_meaning_as_it_was(tmp_path: Path) -> None:
+    world, store = World(), SnapshotStore(tmp_path)
+    world.happens(LARK)
+    before = use(world, "post arrived from the bank").use_meaning
+    build(world.log, store, encoder())
+    counting = Counting(encoder().precious)
+    overlay = Overlay(latest_base(store, encoder()), Encoders(encoder().bulk, counting))
+    [key] = learned(world, "use_when")
+    for weight in (0.8, 0.6):  # from the snapshot, and then from the overlay
+        world.happens(ev.KeyWeighed(item="skill:lark", key=key.key, weight=weight))
+        catch_up(overlay, world.log)
+
+    assert counting.texts == []
+    world.overlay = overlay
+    assert use(world, "post arrived from the bank").use_meaning == pytest.approx(0.6 * before)
