@@ -12,7 +12,7 @@ from typing import Final
 
 from ..api.messages import PushRequest
 from ..api.service import Service
-from ..events.envelope import OWNER_ONLY, EventDraft, draft
+from ..events.envelope import OWNER_ONLY, Actor, EventDraft, draft
 from ..events.memory_log import MemoryEventLog
 from ..events.types import (
     AssetRecorded,
@@ -144,7 +144,9 @@ def _asset(row: Asset, setup: Setup) -> EventDraft:
         request=(row.stored_during or "") if setup.storing else "",
         supersedes=row.supersedes,
     )
-    return _draft(event, millis(row.stored_at), row.audience)
+    # Of what an agent describes, nothing becomes a use key.
+    actor = Actor("owner" if setup.storing else "agent")
+    return draft(event, occurred_at=millis(row.stored_at), audience=row.audience, actor=actor)
 
 
 def _note(row: Note) -> EventDraft:

@@ -15,6 +15,7 @@ from .eligibility import OWNER_NAME, Reader
 from .feedback import Feedback
 from .items import Item, KeySource, Part, UseKey
 from .rows import WORDS_OF_A_TURN
+from .situations import situations
 from .tuning import DEFAULT, Tuning
 from .uses import Use, Uses
 
@@ -161,13 +162,24 @@ def _record(state: State, recorded: RecordedEvent, event: ev.AssetRecorded | ev.
     return (event.item,)
 
 
+_FOREIGN: Final = frozenset({"web", "tool"})
+"""Whose words never become a key: a page could make itself be found for anything."""
+_OWN: Final = frozenset({"owner", "import"})
+"""Whose descriptions are the owner's own words or files."""
+
+
 def _keys(
     recorded: RecordedEvent, event: ev.AssetRecorded | ev.NoteRecorded, known: tuple[UseKey, ...]
 ) -> tuple[UseKey, ...]:
-    keys = [_key(recorded, n, phrase, "use_when") for n, phrase in enumerate(event.use_when)]
-    if event.request:
-        keys.append(_key(recorded, len(keys), event.request, "stored"))
-    return learning.recorded(keys, known)
+    """The keys that a record brings: those it names, and those that its description tells of in the owner's words."""
+    said: list[tuple[str, KeySource]] = []
+    if recorded.actor.kind not in _FOREIGN:
+        said += [(phrase, "use_when") for phrase in event.use_when]
+        said += [(event.request, "stored")] if event.request else []
+    if recorded.actor.kind in _OWN and isinstance(event, ev.AssetRecorded):
+        told = situations(event.description, event.text)
+        said += [(phrase, "use_when") for phrase in told if phrase not in event.use_when]
+    return learning.recorded([_key(recorded, n, phrase, source) for n, (phrase, source) in enumerate(said)], known)
 
 
 def _turn(state: State, recorded: RecordedEvent, event: ev.TurnRecorded) -> tuple[str, ...]:
@@ -270,6 +282,8 @@ def _key_weighed(state: State, _recorded: RecordedEvent, event: ev.KeyWeighed) -
 
 
 def _key_added(state: State, recorded: RecordedEvent, event: ev.KeyAdded) -> tuple[str, ...]:
+    if recorded.actor.kind in _FOREIGN:
+        return ()
     key = _key(recorded, 0, event.phrase, "owner")
     return _add_key(state, event.item, msgspec.structs.replace(key, negative=event.negative))
 
@@ -283,6 +297,8 @@ def _key_removed(state: State, _recorded: RecordedEvent, event: ev.KeyRemoved) -
 
 def _corrected(state: State, recorded: RecordedEvent, event: ev.OwnershipCorrected) -> tuple[str, ...]:
     changed: tuple[str, ...] = ()
+    if recorded.actor.kind in _FOREIGN:
+        return changed
     for n, phrase in enumerate(filter(None, (event.request, event.said))):
         changed += _add_key(state, event.item, _key(recorded, n, phrase, "correction"))
     return changed[:1]
@@ -298,7 +314,9 @@ def _superseded(state: State, recorded: RecordedEvent, event: ev.ItemSuperseded)
 
 
 def _closed(state: State, recorded: RecordedEvent, event: ev.ItemClosed) -> tuple[str, ...]:
-    return state.edit(event.item, valid_until=_ended(recorded, event.closed_at), reason=event.reason or "closed")
+    # No old version of something any more: that may be asked for, what is closed may not.
+    end: dict[str, Any] = {"valid_until": _ended(recorded, event.closed_at), "superseded_by": None}
+    return state.edit(event.item, reason=event.reason or "closed", **end)
 
 
 def _flag(

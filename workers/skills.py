@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Final
 
@@ -19,14 +18,6 @@ LONGEST_NAME: Final = 200
 LONGEST_DESCRIPTION: Final = 4_000
 USE_WHEN_KEYS: Final = ("when_to_use", "use_when", "triggers")
 """Fields of front matter that say when a skill helps; also spelt with hyphens."""
-
-_USE_WHEN = re.compile(
-    r"(?i:\b(?:use|invoke|activate|apply|trigger)s?"
-    r"(?: (?:this|it|the))?(?: skill)?(?: (?:proactively|automatically|only))?,?"
-    r" (?:when(?:ever)?|for|if)\b)[:,]?\s+(.+?)(?:[.!?](?=\s+[^a-z]|\s*$)|$)",
-    re.DOTALL,
-)
-_REFUSAL = re.compile(r"(?:\b(?:not|never)|n['\u2019]t)\s+$", re.IGNORECASE)
 
 
 def is_skill_file(name: str) -> bool:
@@ -62,12 +53,6 @@ def _check_file(file: Path) -> None:
         )
 
 
-def use_when_sentences(description: str) -> tuple[str, ...]:
-    """The situations that sentences such as "Use when ..." name; those that say "do not use" are left out."""
-    said = (m for m in _USE_WHEN.finditer(description) if not _REFUSAL.search(description[: m.start()][-12:]))
-    return tuple(dict.fromkeys(one_line(m[1].rstrip(" .!?"), 300) for m in said))
-
-
 def asset_id(kind: str, name: str, fallback: str) -> str:
     """The id of a named asset; by its fallback name (of a folder or file) when the name has no letter or digit."""
     return f"{kind}:{slug(name) or slug(fallback) or 'unnamed'}"
@@ -92,12 +77,13 @@ def _parse(found: Found, text: str) -> list[Recorded] | Skipped:
         description=description,
         text=front.body.strip("\n"),
         address=item,
-        use_when=_use_when(front, description),
+        use_when=_use_when(front),
     )
     return [skill]
 
 
-def _use_when(front: FrontMatter, description: str) -> tuple[str, ...]:
+def _use_when(front: FrontMatter) -> tuple[str, ...]:
+    """What the front matter names; what the description tells of is taken from it by the projection."""
     written = front.phrases(*USE_WHEN_KEYS)
     learned = front.inside("metadata").phrases("instant_recall_keys")
-    return tuple(dict.fromkeys((*written, *learned, *use_when_sentences(description))))
+    return tuple(dict.fromkeys((*written, *learned)))

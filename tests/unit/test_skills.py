@@ -5,7 +5,6 @@ from instant_recall.events.envelope import OWNER_ONLY, Actor
 from instant_recall.events.errors import NotFound, RecallError
 from instant_recall.workers.front_matter import NOT_YAML
 from instant_recall.workers.skills import scan_skills as _scan_skills
-from instant_recall.workers.skills import use_when_sentences
 
 # Any: what a draft holds is looked into freely here.
 scan_skills: Any = _scan_skills
@@ -48,9 +47,7 @@ def test_a_skill_gives_its_name_description_situations_and_text(tmp_path):
         "skill:portal-helper", "skill", "portal-helper", "skill:portal-helper",
     )  # fmt: skip
     assert event.description.startswith("Drives a logged-in browser.")
-    assert event.use_when == (
-        "the portal wants a login", "fetch the report", "company portal", "a site blocks downloads",
-    )  # fmt: skip
+    assert event.use_when == ("the portal wants a login", "fetch the report", "company portal")
     assert event.aliases == ("portal",)
     assert event.text == "# Portal helper\n\nOpen the page."
     assert event.digest
@@ -73,7 +70,6 @@ def test_a_description_with_unquoted_colons_is_imported(tmp_path):
     skill(tmp_path, "a", "---\nname: a-skill\ndescription: Makes: things. Use when: you need: things\n---\nBody")
     event = events(tmp_path)["skill:a-skill"]
     assert event.description == "Makes: things. Use when: you need: things"
-    assert event.use_when == ("you need: things",)
 
 
 def test_front_matter_that_is_not_yaml_is_skipped_by_name_and_the_rest_imported(tmp_path):
@@ -147,20 +143,6 @@ def test_windows_line_ends_change_neither_digest_nor_text(tmp_path):
 def test_a_path_at_which_nothing_is_says_so(tmp_path):
     with pytest.raises(NotFound, match="nowhere"):
         scan_skills(tmp_path / "nowhere")
-
-
-@pytest.mark.parametrize(
-    ("description", "phrases"),
-    [
-        ("Sets up op. Use when installing the CLI, e.g. on a Mac. More.", ("installing the CLI, e.g. on a Mac",)),
-        ("Use this skill whenever the owner asks for slides", ("the owner asks for slides",)),
-        ("Use for: quick charts!", ("quick charts",)),
-        ("Never use when tired. Don't use for play.", ()),
-        ("A useful thing.", ()),
-    ],
-)
-def test_sentences_that_say_when_to_use_a_skill_become_situations(description, phrases):
-    assert use_when_sentences(description) == phrases
 
 
 @pytest.mark.parametrize(
