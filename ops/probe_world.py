@@ -48,6 +48,7 @@ class Things:
         self._read(world)
         self._policy = sorted(world.policy, key=lambda row: row.at)
         self._ends: dict[str, list[datetime]] = {}
+        self._replaced = {asset.supersedes: asset.stored_at for asset in world.assets if asset.supersedes}
         for asset in world.assets:
             if asset.supersedes:
                 self._ends.setdefault(asset.supersedes, []).append(asset.stored_at)
@@ -57,6 +58,7 @@ class Things:
         granted = sorted({f"sub:{row.reader}" for row in world.policy if row.action == "grant"})
         self.readers = ("owner", *granted, "sub:nobody-granted-anything")
         self._end = max([*self._born.values(), *(row.at for row in world.policy)], default=None)
+        self._own_names = {asset.id: _names(asset) for asset in world.assets}
         self._names = {form for asset in world.assets for name in _names(asset) if (form := squeezed(name))}
 
     @property
@@ -69,6 +71,14 @@ class Things:
         if at < self._born[item] or self._is_held_back(item, at):
             return False
         return reader == "owner" or not set(self._scopes(reader, at)).isdisjoint(self._audience[item])
+
+    def tells(self, reader: str, item: str, at: datetime, asked: str) -> bool:
+        """Whether this reader may be told of an item when asking this: an old version when all of its name is said."""
+        if self.sees(reader, item, at):
+            return True
+        said = set(_words(asked))
+        by_name = any(set(_words(name)) <= said for name in self._own_names.get(item, ()))
+        return (by_name or asked in self._addresses[item]) and self._is_old(reader, item, at)
 
     def hidden_from_owner(self, item: str) -> bool:
         """Whether there is a time at which even the owner is not told of it."""
@@ -96,7 +106,7 @@ class Things:
 
     def names_something(self, text: str) -> bool:
         """Whether words of a text are, or might be taken for, the name of an asset."""
-        words = re.findall(r"\w+", text.lower())
+        words = _words(text)
         runs = {"".join(words[at : at + n]) for n in range(1, 5) for at in range(len(words))}
         return any(_alike(run, name) for run in runs for name in self._names)
 
@@ -134,12 +144,23 @@ class Things:
         self._addresses[item] = list(dict.fromkeys(filter(None, (item, *addresses))))
 
     def _is_held_back(self, item: str, at: datetime) -> bool:
+        ended = any(self._born[item] <= end <= at for end in self._ends.get(item, ()))
+        return ended or self._is_held(item, at)
+
+    def _is_held(self, item: str, at: datetime) -> bool:
         held = {"mute": False, "quarantine": False}
         for row in self._policy:
             if row.item == item and row.at <= at and row.action in _HIDES:
                 held["mute" if "mute" in row.action else "quarantine"] = _HIDES[row.action]
-        ended = any(self._born[item] <= end <= at for end in self._ends.get(item, ()))
-        return ended or any(held.values())
+        return any(held.values())
+
+    def _is_old(self, reader: str, item: str, at: datetime) -> bool:
+        """Whether nothing keeps it from the reader but that a newer version took its place."""
+        since = self._replaced.get(item)
+        if since is None or since > at or self._is_held(item, at):
+            return False
+        retired = any(row.item == item and row.action == "retire" and since < row.at <= at for row in self._policy)
+        return not retired and (reader == "owner" or not set(self._scopes(reader, at)).isdisjoint(self._audience[item]))
 
     def _scopes(self, reader: str, at: datetime) -> tuple[str, ...]:
         grants = [
@@ -150,7 +171,11 @@ class Things:
 
 def squeezed(name: str) -> str:
     """A name by its letters and digits."""
-    return "".join(re.findall(r"\w+", name.lower()))
+    return "".join(_words(name))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
 
 
 def _names(asset: Asset) -> tuple[str, ...]:

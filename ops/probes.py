@@ -95,9 +95,9 @@ def access_probes(things: Things, count: int, seed: int) -> Iterator[Probe]:
             item = rng.choice(ended if own else items)
             reader = "owner" if own else rng.choice(things.readers)
             at = things.moment(rng, item)
-            if made < count and not things.sees(reader, item, at):
-                wordings = things.addresses(item) if route == "open" else things.wordings(item)
-                yield Probe(f"access-{made}", "access", route, at, reader, rng.choice(wordings), item)
+            asked = rng.choice(things.addresses(item) if route == "open" else things.wordings(item))
+            if made < count and not things.tells(reader, item, at, asked):
+                yield Probe(f"access-{made}", "access", route, at, reader, asked, item)
                 made += 1
 
 
@@ -147,7 +147,7 @@ def _put(playback: Playback, things: Things, probe: Probe) -> tuple[str, ...] | 
     told = tuple(map(playback.world_id, _told(playback, probe)))
     if probe.rule == "named":
         return None if told[:1] and told[0] in probe.right else told[:1]
-    hidden = tuple(item for item in told if not things.sees(probe.reader, item, probe.at))
+    hidden = tuple(item for item in told if not things.tells(probe.reader, item, probe.at, probe.request))
     return hidden or None
 
 
@@ -175,7 +175,7 @@ def _open(playback: Playback, things: Things, probe: Probe) -> tuple[str, ...] |
         return ("nowhere/nothing",)
     item = playback.world_id(opened.item)
     # Several things can share an address: what the reader may see there may be opened.
-    return None if things.sees(probe.reader, item, probe.at) else (item,)
+    return None if things.tells(probe.reader, item, probe.at, probe.request) else (item,)
 
 
 def _sayable(name: str) -> bool:

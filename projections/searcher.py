@@ -7,14 +7,11 @@ stands in front of it unseen, and nothing hidden moves anything visible.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..events.types import Millis
-from .asset_index import RequestVectors, top
 from .eligibility import BoolArray, Reader, Rule, is_old, refusals, rule_of
 from .encoders import Encoders
 from .english import is_common
@@ -23,11 +20,11 @@ from .items import Item, UseKey
 from .last_time import points_back
 from .links import MOST_SESSIONS, Eyes, Link, neighbours
 from .look_back import Asked, Place, meant
+from .looks import Best, Look, visible_rows
 from .name_evidence import Judge, Verdict
 from .names import named_in
 from .overlay import Overlay
 from .rows import OPENING, TEXT, TOPIC, USE, Row
-from .segment import Segment
 from .text_index import Scores, languages_in, score
 from .uses import Use
 from .versions import Versions
@@ -74,7 +71,7 @@ class Searcher:
         self.versions = Versions(overlay.state.get, self.sees, self.sees_if_asked)
         met = overlay.policies.audiences.met_by(reader)
         self._places = [
-            (segment, _visible_rows(segment, alive, self._visible, met))
+            (segment, visible_rows(segment, alive, self._visible, met))
             for segment, alive in (
                 (overlay.base.segment, overlay.alive_in_base),
                 (overlay.segment, overlay.segment.alive),
@@ -184,7 +181,7 @@ class Searcher:
         asked = (*named, *linked, *filter(self.sees, also))
         ordinals = dict.fromkeys(o for item in asked if (o := self._overlay.ordinal(item)) is not None)
         for kind in (USE, TOPIC, OPENING, TEXT):
-            for route in zip(*(look.best(kind) for look in looked), strict=True):
+            for route in zip(*(look.best(kind, WIDTH) for look in looked), strict=True):
                 ordinals |= dict.fromkeys(_best_items(route))
         self._compare(looked, ordinals)
         last_time = self._meant(request, looked) if links else {}
@@ -215,11 +212,11 @@ class Searcher:
             if now is not None and now.id in known and known[now.id].named < 0:
                 known[now.id].stands_back_for = item
 
-    def _compare(self, looked: list[_Look], ordinals: Iterable[int]) -> None:
+    def _compare(self, looked: list[Look], ordinals: Iterable[int]) -> None:
         for look, rows in zip(looked, zip(*map(self._overlay.rows, ordinals), strict=True), strict=False):
             look.compare_all(rows)
 
-    def _meant(self, request: str, looked: list[_Look]) -> dict[int, float]:
+    def _meant(self, request: str, looked: list[Look]) -> dict[int, float]:
         """What a request that points back means, by ordinal; nothing for another one."""
         back = points_back(request, self._now)
         if back is None:
@@ -232,7 +229,7 @@ class Searcher:
         places = [Place(*place) for place in self._places]
         return meant(asked, self._overlay, places, pool, lambda found: self._meanings(found, looked), self._sees_use)
 
-    def _meanings(self, ordinals: Iterable[int], looked: list[_Look]) -> dict[int, float]:
+    def _meanings(self, ordinals: Iterable[int], looked: list[Look]) -> dict[int, float]:
         """For each item the cosine of its best visible topic."""
         self._compare(looked, ordinals)
         return {
@@ -280,20 +277,20 @@ class Searcher:
         places = {row: (not in_base, number) for row, (in_base, number) in self._overlay.numbered(item).items()}
         return {row: fits[look][number] for row, (look, number) in places.items() if number in fits[look]}
 
-    def _looks(self, request: str) -> tuple[list[_Look], float]:
+    def _looks(self, request: str) -> tuple[list[Look], float]:
         """What each segment has to say to a request, and what the request's words weigh together."""
         vectors = self._encoders.encode_request(request)
         asked = request_terms(request, languages_in([segment.postings for segment, _ in self._places]))
         words, weight = score(asked, [(segment.postings, mask) for segment, mask in self._places])
         places = zip(self._places, words, strict=True)
-        return [_Look(s, mask, vectors, found, weights=self._weights) for (s, mask), found in places], weight
+        return [Look(s, mask, vectors, found, weights=self._weights) for (s, mask), found in places], weight
 
     def _item(self, ordinal: int) -> Item:
         item = self._overlay.state.get(self._overlay.id_of(ordinal))
         assert item is not None, "an ordinal without an item"  # noqa: S101 - ordinals are made together with their items
         return item
 
-    def _weigh(self, ordinal: int, looked: list[_Look], named: dict[str, int], weight: float) -> Evidence:
+    def _weigh(self, ordinal: int, looked: list[Look], named: dict[str, int], weight: float) -> Evidence:
         item = self._item(ordinal)
         evidence = Evidence(item, named=named.get(item.id, -1), request_weight=weight)
         texts: list[tuple[float, str]] = []
@@ -312,22 +309,14 @@ class Searcher:
         return evidence
 
 
-def _raise_all(look: _Look, best: dict[Route, Scores]) -> None:
+def _raise_all(look: Look, best: dict[Route, Scores]) -> None:
     look.raise_to_best(USE, best["use_words"], best["use_meaning"])
     look.raise_to_best(TOPIC, best["topic_words"], best["topic_meaning"])
     look.raise_to_best(OPENING, best["topic_words"], best["topic_meaning"])
     look.raise_to_best(TEXT, best["topic_words"], best["text_meaning"])
 
 
-class _Best(NamedTuple):
-    """The best rows of one segment on one route."""
-
-    scores: Scores
-    ordinals: NDArray[np.int32]
-    """The row's item."""
-
-
-def _best_items(found: Iterable[_Best]) -> list[int]:
+def _best_items(found: Iterable[Best]) -> list[int]:
     """Items of the WIDTH best rows of all segments, equals in order of ordinal.
 
     What stands in the snapshot and what in the overlay has no say: an item's ordinal is its place in the order in which
@@ -336,62 +325,3 @@ def _best_items(found: Iterable[_Best]) -> list[int]:
     scores, ordinals = map(np.concatenate, zip(*found, strict=True))
     chosen: list[int] = ordinals[np.lexsort((ordinals, -scores))[:WIDTH]].tolist()
     return chosen
-
-
-class _Look:
-    """What one segment has to say to one request."""
-
-    def __init__(
-        self, segment: Segment, mask: BoolArray, request: RequestVectors, words: Scores, *, weights: bool
-    ) -> None:
-        self.segment = segment
-        self._mask = mask
-        self._request = request
-        self._words = words
-        self._meaning = segment.vectors.compare(request)
-        self._weights = segment.rows.weight if weights else None
-        if self._weights is not None and len(weighed := segment.rows.weighed):
-            self._words[weighed] *= self._weights[weighed]
-            self._meaning[weighed] *= self._weights[weighed]
-
-    def best(self, kind: int) -> tuple[_Best, _Best]:
-        """The best visible rows of a kind, by words and by meaning."""
-        of_kind = self._mask & (self.segment.rows.kind == kind)
-        rows = np.flatnonzero(of_kind)
-        if len(rows) and np.isnan(self._meaning[rows[0]]):
-            near = self.segment.vectors.nearest(self._request, kind, of_kind, WIDTH)
-            self.compare_all([near.tolist()])
-        else:
-            near = top(self._meaning, rows, WIDTH)
-        by_words, items = top(self._words, rows, WIDTH), self.segment.rows.item
-        return _Best(self._words[by_words], items[by_words]), _Best(self._meaning[near], items[near])
-
-    def compare_all(self, rows: Iterable[Sequence[int]]) -> None:
-        """Fill in the cosines of these rows that `compare` left to the graph."""
-        wanted = np.fromiter(chain.from_iterable(rows), dtype=np.int64)
-        missing = wanted[np.isnan(self._meaning[wanted])]
-        if len(missing):
-            found = self.segment.vectors.compare_at(self._request, missing)
-            self._meaning[missing] = found if self._weights is None else found * self._weights[missing]
-
-    def raise_to_best(self, kind: int, words: Scores, meaning: Scores) -> None:
-        """Raise each item's scores, by ordinal, to those of its best visible rows of a kind."""
-        rows = np.flatnonzero(self._mask & (self.segment.rows.kind == kind))
-        self.compare_all([rows.tolist()])
-        items = self.segment.rows.item[rows]
-        np.maximum.at(words, items, self._words[rows])
-        np.maximum.at(meaning, items, self._meaning[rows])
-
-    def facts(self, rows: Sequence[int]) -> Iterator[tuple[int, int, float, float]]:
-        """Number, kind, word score and cosine of those of the rows that count."""
-        for row in rows:
-            if self._mask[row]:
-                yield row, int(self.segment.rows.kind[row]), float(self._words[row]), float(self._meaning[row])
-
-
-def _visible_rows(segment: Segment, alive: BoolArray, items: BoolArray, audiences: BoolArray) -> BoolArray:
-    """Rows that still hold, of visible items, with an audience that the reader meets."""
-    if not len(alive):
-        return alive
-    visible: BoolArray = items[segment.rows.item] & audiences[segment.rows.audience] & alive
-    return visible

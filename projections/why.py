@@ -16,8 +16,8 @@ import numpy as np
 from ..events.moment import time_text
 from .eligibility import Rule
 from .items import Item
-from .own_model import model_of
 from .overlay import Overlay
+from .own_model import model_of
 from .pointers import MOST
 from .push import compose, was_shown
 from .ranker import Ranked, rank

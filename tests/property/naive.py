@@ -159,6 +159,7 @@ class Naive:
                     self._thing(event.by)
             case ev.ItemClosed(item=item, closed_at=closed_at):
                 self._end(item, reported if closed_at is None else closed_at)
+                self.things[item].replaced_by = ""
             case ev.ItemMuted(item=item) | ev.ItemUnmuted(item=item):
                 self._thing(item).muted = isinstance(event, ev.ItemMuted)
             case ev.ItemQuarantined(item=item) | ev.ItemReleased(item=item):

@@ -97,6 +97,9 @@ def test_who_sees_what_is_read_from_the_rows(things: Things) -> None:
     replaced = datetime(2026, 3, 1, 10, tzinfo=UTC)
     assert things.sees("owner", "a-fees-2025", replaced - timedelta(seconds=1))
     assert not things.sees("owner", "a-fees-2025", replaced)
+    assert things.tells("owner", "a-fees-2025", replaced, "open the Membership-Fees 2025")
+    assert not things.tells("owner", "a-fees-2025", replaced, "open the membership fees")
+    assert not things.tells("owner", "a-whistle", muted, "open the whistle")
 
 
 def test_two_versions_of_one_name_are_both_right_while_both_may_be_seen(things: Things) -> None:

@@ -157,6 +157,13 @@ def test_what_ended_without_a_successor_stays_hidden(event: ev.Event) -> None:
     assert pushed(made, "use lark", bar=0.0).pointers == ()
 
 
+def test_an_old_version_that_was_closed_afterwards_stays_hidden() -> None:
+    made = world()
+    made.happens(ev.ItemClosed(item="document:price-list-v1"), at=at(2026, 5))
+    for request in ("price list v1", "the price list from January"):
+        assert "v1" not in ids(pushed(made, request, bar=0.0))
+
+
 def test_a_version_that_others_may_see_tells_nothing_of_a_newer_one_that_they_may_not() -> None:
     made = world()
     made.happens(document("price list v4", supersedes="document:price-list-v3"), at=at(2026, 9))
