@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from instant_recall.api.messages import CorrectRequest, OpenRequest, PushRequest, RefitRequest
-from instant_recall.api.service import Service
+from instant_recall.api.messages import CorrectRequest, PushRequest, RefitRequest
 from instant_recall.events import types as ev
 from instant_recall.events.envelope import draft
 from instant_recall.events.memory_log import MemoryEventLog
@@ -15,48 +14,9 @@ from instant_recall.projections.building import build
 from instant_recall.projections.outcomes import DAY_MS
 from instant_recall.projections.ranker import model
 from instant_recall.projections.snapshot_store import SnapshotStore
-from instant_recall.tests.small_world import encoder, note
+from instant_recall.tests.lives import DAYS, FIRST, LAST, Life
+from instant_recall.tests.small_world import encoder
 from instant_recall.workers.refitting import refit_from
-
-FIRST = 1_790_000_000_000
-DAYS = 14
-LAST = FIRST + DAYS * DAY_MS
-
-THINGS = [
-    ("harbour light", "The harbour light is switched on by the relay in the hut"),
-    ("seal count", "Seals are counted from photos, twice, blind"),
-    ("kiln", "The kiln is fired to 1,200 degrees on Thursdays"),
-    ("boat licence", "The boat licence is renewed in March at the port office"),
-    ("chart room", "The key to the chart room hangs behind the desk"),
-    ("bee hives", "Bee hives are opened only above fifteen degrees"),
-]
-
-
-class Life:
-    """An owner who asks, opens some of what is pushed, and never what is about the weather."""
-
-    def __init__(self) -> None:
-        self.now = FIRST - DAY_MS
-        self.log = MemoryEventLog(clock=lambda: self.now)
-        self.service = Service(self.log, encoder(), clock=lambda: self.now)
-        drafts = [note(name, text) for name, text in THINGS]
-        drafts += [note(f"weather {n}", f"Weather report number {n}: wind, rain and fog") for n in range(6)]
-        self.log.append([draft(one, occurred_at=self.now) for one in drafts])
-
-    def lives(self, reader: str = "owner") -> Life:
-        for day in range(DAYS):
-            for n, (name, text) in enumerate(THINGS):
-                self.now = FIRST + day * DAY_MS + n * 1_000
-                session = f"{day}-{n}"
-                words = text.split()
-                self._ask(" ".join(words[day % 3 :]), session, reader)
-                self.service.open(OpenRequest(address=f"note:{name}", session=session, reader=reader))
-                self._ask(f"how strong is the wind going to be on day {day} at {n}", session, reader)
-        self.now = LAST
-        return self
-
-    def _ask(self, request: str, session: str, reader: str) -> None:
-        self.service.push(PushRequest(request=request, session=session, reader=reader))
 
 
 def told(log: MemoryEventLog) -> list[ev.RankerRefitted]:
