@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from instant_recall.events import types as ev
 from instant_recall.events.connect import connect, connect_queue
 from instant_recall.events.envelope import draft, now_ms
@@ -15,6 +16,7 @@ from instant_recall.events.position import START
 from instant_recall.events.redis_log import RedisEventLog
 from instant_recall.events.settings import Settings
 from instant_recall.ops import embedded
+from instant_recall.ops.cli import main
 from instant_recall.projections.snapshot import latest_base
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.tests.small_world import encoder, skill
@@ -55,8 +57,10 @@ def test_a_key_that_was_ignored_is_lighter_after_the_night_and_in_the_next_snaps
             facts = Job.fetch("tonight", connection=connection, serializer=JSONSerializer).return_value()
         told = [one for one in log.read(START, 1_000) if isinstance(one.event, ev.KeyWeighed)]
         again = weigh_keys(str(settings.home))
+        typed = CliRunner().invoke(main, ["keys", "weigh", "--home", str(settings.home)], env={"REDIS_URL": ""})
         build_snapshot(str(settings.home))
 
+    assert typed.output.startswith("8 pointers of the last 90 days, 1 key that brought some in: 0 weights changed.")
     item = latest_base(SnapshotStore(settings.snapshots_dir), encoder()).state.get("skill:lark")
     assert json.loads(json.dumps(facts)) == facts
     assert (facts["pointers"], facts["keys"], facts["changed"], again["changed"]) == (8, 1, 1, 0)
