@@ -106,6 +106,15 @@ def judged(searcher: Searcher, outcome: Outcome, features: Sequence[str]) -> Jud
     )
 
 
+def too_few(requests: int) -> Found | None:
+    """The answer when there are too few requests for any refit, known before one of them is asked again."""
+    least = LEAST_LEARNED + LEAST_HELD
+    if requests >= least:
+        return None
+    why = f"it takes {least} requests with an outcome; there are {requests}. Use it for some more days."
+    return Found("not_enough", f"Not enough to go on: {why}", requests, 0)
+
+
 def refit(requests: Sequence[Judged], default: Model, in_force: Model) -> Found:
     """Learn from all but the last days, and say whether the weights are better on these than those in force.
 

@@ -28,6 +28,7 @@ from .queue import tag
 if TYPE_CHECKING:
     from ..projections.encoders import Encoders
     from ..projections.outcomes import Outcome
+    from ..projections.ranker import Model
     from ..projections.refit import Found, Judged
     from ..projections.snapshot_store import SnapshotStore
     from ..projections.tuning import Tuning
@@ -79,16 +80,17 @@ def refit_from(events: EventLog, store: SnapshotStore | None, encoders: Encoders
     """The same over a log at hand, as of `now`."""
     from ..projections.own_model import model_of  # noqa: PLC0415
     from ..projections.ranker import model  # noqa: PLC0415
-    from ..projections.refit import refit  # noqa: PLC0415
+    from ..projections.refit import refit, too_few  # noqa: PLC0415
 
     began = time.monotonic()
     outcomes, forgotten = _outcomes(events, now)
-    requests, tuning = _asked_again(events, store, encoders, outcomes, forgotten)
-    in_force = model_of(tuning)
-    found = refit(requests, model(), in_force)
+    found = too_few(len(outcomes))
+    if found is None:
+        requests, tuning = _asked_again(events, store, encoders, outcomes, forgotten)
+        found = refit(requests, model(), model_of(tuning))
     facts = _facts(found) | {"seconds": round(time.monotonic() - began, 3)}
     if found.outcome == "adopted":
-        events.append([draft(_told(found, model().fingerprint, in_force.features), occurred_at=now, actor=_ACTOR)])
+        events.append([draft(_told(found, model()), occurred_at=now, actor=_ACTOR)])
     log.info("ranker.refit", **{name: fact for name, fact in facts.items() if name != "why"})
     return facts
 
@@ -115,7 +117,7 @@ def _asked_again(
     outcomes: Sequence[Outcome],
     forgotten: set[str],
 ) -> tuple[list[Judged], Tuning]:
-    """Every request with its candidates as of then; and the tuning at the end of the log."""
+    """Every request (there is one) with its candidates as of then; and the tuning at the end of the log."""
     from ..projections.eligibility import OWNER_NAME  # noqa: PLC0415
     from ..projections.overlay import Overlay  # noqa: PLC0415
     from ..projections.ranker import model  # noqa: PLC0415
@@ -123,8 +125,7 @@ def _asked_again(
     from ..projections.searcher import Searcher  # noqa: PLC0415
     from ..projections.snapshot import base_at  # noqa: PLC0415
 
-    until = _just_before(outcomes[0].position) if outcomes else events.last_position()
-    overlay = Overlay(base_at(store, encoders, until), encoders)
+    overlay = Overlay(base_at(store, encoders, _just_before(outcomes[0].position)), encoders)
     tuning = overlay.state.tuning
     waiting: list[RecordedEvent] = []
     asked: list[Judged] = []
@@ -158,7 +159,7 @@ def _just_before(position: Position) -> Position:
 
 def _facts(found: Found) -> dict[str, Any]:
     facts: dict[str, Any] = {name: getattr(found, name) for name in ("outcome", "why", "requests", "held_back")}
-    if found.requests:
+    if found.until:
         facts |= {"since": found.since, "until": found.until}
     for name, scores in (("before", found.before), ("after", found.after)):
         if scores is not None:
@@ -166,10 +167,13 @@ def _facts(found: Found) -> dict[str, Any]:
     return facts
 
 
-def _told(found: Found, base: str, features: tuple[str, ...]) -> RankerRefitted:
+def _told(found: Found, default: Model) -> RankerRefitted:
     assert found.weights is not None  # noqa: S101 - without weights nothing is adopted
     scores = {name: fact for name, fact in _facts(found).items() if name in RankerRefitted.__struct_fields__}
     told = RankerRefitted(
-        base=base, features=features, weights=tuple(found.weights.weights.tolist()), bias=found.weights.bias
+        base=default.fingerprint,
+        features=default.features,
+        weights=tuple(found.weights.weights.tolist()),
+        bias=found.weights.bias,
     )
     return msgspec.structs.replace(told, **scores)

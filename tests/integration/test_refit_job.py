@@ -74,7 +74,9 @@ def test_what_the_job_of_the_night_adopts_is_in_force_in_every_process(settings:
 
 
 def test_refit_says_what_it_found_and_why_it_was_adopted_or_not(settings: Settings) -> None:
-    assert "Not adopted: Not enough to go on: it takes 40 requests" in said(settings.home, "refit")
+    assert "Not adopted: Not enough to go on: it takes 60 requests with an outcome; there are 0." in said(
+        settings.home, "refit"
+    )
     open_log(settings).append(Life().lives().events(now_ms()))
     first, again = said(settings.home, "refit"), said(settings.home, "refit")
 
