@@ -10,6 +10,7 @@ from instant_recall.projections.eligibility import (
     Policies,
     Reader,
     eligible,
+    is_old,
     may_see,
     refusals,
     rule_of,
@@ -87,6 +88,10 @@ def test_a_copy_of_the_policies_is_independent() -> None:
         ({"forgotten": True, "muted": True}, LAB, "forgotten"),
         ({"valid_from": 11}, OWNER, "not_yet_valid"),
         ({"valid_until": 10}, OWNER, "ended"),
+        ({"valid_until": 10, "superseded_by": "y"}, OWNER, "superseded"),
+        ({"valid_until": 10, "superseded_by": ""}, OWNER, "superseded"),
+        ({"valid_until": 11, "superseded_by": "y"}, OWNER, None),
+        ({"valid_until": 10, "superseded_by": "y", "quarantined": True}, OWNER, "quarantined"),
         ({"valid_until": 10, "muted": True, "quarantined": True}, OWNER, "muted"),
     ],
 )
@@ -97,6 +102,15 @@ def test_a_refusal_names_the_rule_and_the_check_follows_it(fields: dict[str, Any
 
     assert rule_of(int(refusals(policies, reader, 10)[1])) == rule
     assert eligible(policies, reader, 10).tolist() == [True, rule is None]
+
+
+def test_only_what_is_kept_back_by_nothing_else_is_an_old_version() -> None:
+    policies = Policies(Audiences())
+    old = {"valid_until": 10, "superseded_by": "y"}
+    for fields in ({}, old, old | {"muted": True}, old | {"audience": ("money",)}, {"valid_until": 10}):
+        policies.append(item(**{"audience": ("lab",)} | fields))
+
+    assert is_old(refusals(policies, LAB, 10)).tolist() == [False, True, False, False, False]
 
 
 def test_what_was_only_named_is_refused_as_unrecorded() -> None:
