@@ -13,6 +13,7 @@ from typing import Final
 
 from . import english
 from .grammar import FUNCTION
+from .scripts import LATIN_END, fold
 
 _LISTS: Final = {
     "catalan": (
@@ -91,9 +92,6 @@ _LISTS: Final = {
 LATIN: Final = tuple(_LISTS)
 """Languages that are told apart."""
 
-LATIN_END: Final = "\u0370"
-"""The first character behind the Latin letters."""
-
 _ELSEWHERE: Final = frozenset({"al", "de", "la"})
 """Frequent in English texts, and more so elsewhere."""
 _FEW: Final = 5
@@ -104,6 +102,12 @@ _FEW: Final = 5
 def function_words(language: str) -> frozenset[str]:
     """The function words of one of LATIN."""
     return frozenset(_LISTS[language].split())
+
+
+@cache
+def small_words() -> frozenset[str]:
+    """The function words of all LATIN, without accents."""
+    return frozenset(fold(word) for language in LATIN for word in function_words(language))
 
 
 @cache

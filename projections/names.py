@@ -2,7 +2,8 @@
 
 A name is compared by its letters and digits alone, so case, hyphens and spaces do not matter ("Turn-Stile" is
 "turnstile"). The last word may be inflected (plural, possessive, verb forms), and a name of five letters or more may be
-off by one letter when what was typed is no word of its own.
+off by one letter when what was typed is no word of its own. Accents do not matter. Where words are not set apart by
+spaces a name may stand anywhere in them; a Korean one only at their beginning, since endings are written on to it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import Stemmer
 from rapidfuzz.distance import OSA
 
 from .items import Item
+from .languages import small_words
 from .name_evidence import Verdict
+from .scripts import LATIN_END, is_pair, is_unspaced, may_end, may_start, spelled_out, stem_by_script
 from .sentence import Token, tokens
 
 NAMED_KINDS: Final = frozenset({"skill", "tool", "machine", "decision", "approach", "document"})
@@ -27,9 +30,18 @@ SHORTEST_SLIP: Final = 5
 """Letters of the shortest name that may be off by one."""
 LONGEST: Final = 6
 """Words of the longest name that is looked for."""
+LONGEST_RUN: Final = 20
+"""Letters of the longest name that is looked for where words are not set apart by spaces."""
+SHORTEST_BEFORE_KIND: Final = 5
+"""Letters of the shortest name that is known in front of what the thing is, written as one word: "Eisvogelskript"."""
 LONGEST_SLIP: Final = 60
 """Letters of the longest name that may be off by one: each letter is another form to keep, as long as the name."""
 
+_KINDS_WRITTEN_ON: Final = (
+    "skript", "script", "programm", "rechner", "maschine", "maskin", "server", "werkzeug", "tool", "dienst", "roboter",
+    "kamera", "drucker", "dokument", "helfer", "machine", "skriptet", "servern", "computer", "bot",
+)  # fmt: skip
+"""What languages with compounds write on to the name of a thing."""
 _ABBREVIATIONS = re.compile(r"([bcdfghjklmnpqrtvwxz]{2,}|[a-z])s")
 
 
@@ -66,6 +78,8 @@ def _forms(words: list[str]) -> tuple[str, str]:
 
 def stem(word: str) -> str:
     """A lower-case word without its ending. The stemmer leaves plurals of abbreviations ("PCs", "rev Bs") alone."""
+    if word[0] >= LATIN_END:
+        return stem_by_script(word)
     return word[:-1] if _ABBREVIATIONS.fullmatch(word) else str(_stemmer().stemWord(word))
 
 
@@ -97,12 +111,14 @@ class NameIndex:
         self._by_form: dict[str, tuple[str, ...]] = {}
         self._by_slip: dict[str, tuple[str, ...]] = {}
         self._forms_of: dict[str, tuple[str, ...]] = {}
+        self._starts: set[str] = set()
 
     def add(self, item: Item) -> None:
         """Take in an item's name and aliases, in place of those it had."""
         self.remove(item.id)
         named = item.kind in NAMED_KINDS and not item.forgotten
         self._forms_of[item.id] = forms = tuple(dict.fromkeys(self._forms(item))) if named else ()
+        self._starts.update(form[0] for form in forms if is_unspaced(form))
         for form in forms:
             if form not in self._by_form:
                 for less in _slips_of(form):
@@ -120,9 +136,14 @@ class NameIndex:
     @staticmethod
     def _forms(item: Item) -> Iterator[str]:
         for name in (item.name, *item.aliases):
-            words = _words(name)
-            if words and len(words) <= LONGEST and len("".join(words)) >= SHORTEST:
-                yield from _forms(words)
+            for written in dict.fromkeys((name, name if name.isascii() else spelled_out(name))):
+                words = _words(written)
+                if words and _can_be_named(words):
+                    yield from _forms(words)
+
+    def may_start(self, letter: str) -> bool:
+        """Whether any name begins with this letter of a script that does not set words apart."""
+        return letter in self._starts
 
     def knows(self, item: str) -> bool:
         """Whether the item was ever taken in here, with a name or without."""
@@ -166,7 +187,7 @@ def named_in(
     sentence = tokens(request)
     words = [token.word for token in sentence]
     stems = [stem(word) for word in words]
-    spelled = _visible(_exact(words, stems, tables), allowed, old)
+    spelled = _visible(_exact(words, stems, tables, _edges(sentence)), allowed, old)
     names = frozenset(span.first for span in spelled if span.last == span.first + 1)
     spans: list[Span] = []
     taken, doubted = bytearray(len(words)), bytearray(len(words))
@@ -195,22 +216,62 @@ def _visible(found: Iterable[Span], *allowed: Callable[[str], bool]) -> list[Spa
     return [span for span in cut if span.items]
 
 
-def _exact(words: list[str], stems: list[str], tables: Sequence[NameIndex]) -> Iterator[Span]:
-    for first in range(len(words)):
+def _can_be_named(words: list[str]) -> bool:
+    """Whether a name is neither too long to be looked for nor too short to be meant."""
+    letters = sum(map(is_unspaced, words))
+    return len(words) - letters <= LONGEST and letters <= LONGEST_RUN and _long_enough("".join(words))
+
+
+def _long_enough(form: str) -> bool:
+    return len(form) >= SHORTEST or (len(form) == SHORTEST - 1 and is_pair(form) and is_pair(form[1:]))
+
+
+def _edges(sentence: Sequence[Token]) -> tuple[bytearray, bytearray]:
+    """For each token whether a name may start with it, and whether one may end with it."""
+    starts, ends = bytearray(b"\1" * len(sentence)), bytearray(b"\1" * len(sentence))
+    for at, token in enumerate(sentence):
+        if at and not token.gap and is_unspaced(token.word):
+            before = sentence[at - 1].word
+            starts[at], ends[at - 1] = may_start(before, token.word), may_end(before, token.word)
+    return starts, ends
+
+
+def _exact(
+    words: list[str], stems: list[str], tables: Sequence[NameIndex], edges: tuple[bytearray, bytearray]
+) -> Iterator[Span]:
+    starts, ends = edges
+    for first, word in enumerate(words):
+        reach = LONGEST
+        if is_unspaced(word):
+            if not starts[first] or not any(table.may_start(word) for table in tables):
+                continue
+            reach = LONGEST_RUN
+        elif found := _found(tables, _before_kind(word), NameIndex.exact):
+            yield Span(first, first + 1, frozenset(found), exact=True)
         body = ""
-        for at in range(first, min(first + LONGEST, len(words))):
-            if len(body) + len(words[at]) >= SHORTEST:
+        for at in range(first, min(first + reach, len(words))):
+            if ends[at] and _long_enough(body + words[at]):
                 found = _found(tables, (body + words[at], body + stems[at]), NameIndex.exact)
                 if found:
                     yield Span(first, at + 1, frozenset(found), exact=True)
             body += words[at]
 
 
+def _before_kind(word: str) -> tuple[str, ...]:
+    """What a word may have in front of a kind of thing that is written on to it."""
+    if not word.endswith(_KINDS_WRITTEN_ON):
+        return ()
+    fronts = {word.removesuffix(kind) for kind in _KINDS_WRITTEN_ON} - {word}
+    fronts |= {front.removesuffix("s") for front in fronts}
+    return tuple(sorted(front for front in fronts if len(front) >= SHORTEST_BEFORE_KIND))
+
+
 def _slips(
     words: list[str], stems: list[str], taken: bytearray, tables: Sequence[NameIndex], is_word: Callable[[str], bool]
 ) -> Iterator[Span]:
     """A slip is looked for within one word, or across a space that does not belong there."""
-    known = [is_word(word) for word in words]
+    small = small_words()
+    known = [len(word) == 1 or word in small or is_word(word) for word in words]
     for first, word in enumerate(words):
         for last in (first + 1, first + 2):
             if last > len(words) or all(known[first:last]) or any(taken[first:last]):
@@ -231,7 +292,7 @@ def _meant(sentence: Sequence[Token], span: Span, judge: Judge, names: frozenset
 
 
 def _found(
-    tables: Sequence[NameIndex], forms: tuple[str, str], look_up: Callable[[NameIndex, str], Iterable[str]]
+    tables: Sequence[NameIndex], forms: tuple[str, ...], look_up: Callable[[NameIndex, str], Iterable[str]]
 ) -> set[str]:
     found = set()
     for place, table in enumerate(tables):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 from typing import Final, NamedTuple
+
+from .scripts import PAIRS, THREES, fold, marks
 
 _WORD: Final = re.compile(r"([^\W_]+)(['\u2019][sS]\b)?")
 _END: Final = re.compile(r"[.;!?\u2026]\S*\s|\n")
@@ -17,7 +20,7 @@ class Token(NamedTuple):
     """One word of a text."""
 
     word: str
-    """In lower case, without its 's."""
+    """In lower case, without accents and its 's; one letter where words are not set apart by spaces."""
     written: str
     """As it was typed, without its 's."""
     owns: bool
@@ -48,13 +51,19 @@ class Token(NamedTuple):
         return self.behind[:1] in _QUOTES
 
 
+@cache
+def _word() -> re.Pattern[str]:
+    return re.compile(rf"([{PAIRS}{THREES}]|(?:(?![{PAIRS}{THREES}])(?:[^\W_]|[{marks()}]))+)(['\u2019][sS]\b)?")
+
+
 def tokens(text: str) -> list[Token]:
     """The words of a text, in order."""
-    text = unicodedata.normalize("NFKC", text)
-    found = list(_WORD.finditer(text))
+    ascii_only = text.isascii()
+    text = text if ascii_only else unicodedata.normalize("NFKC", text)
+    found = list((_WORD if ascii_only else _word()).finditer(text))
     edges = [0, *(edge for match in found for edge in match.span()), len(text)]
     gaps = [text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
     return [
-        Token(match[1].casefold().replace("\u0307", ""), match[1], match[2] is not None, before, behind)
+        Token(fold(match[1].casefold().replace("\u0307", "")), match[1], match[2] is not None, before, behind)
         for match, before, behind in zip(found, gaps, gaps[1:], strict=False)
     ]

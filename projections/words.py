@@ -18,7 +18,8 @@ from typing import Final
 import Stemmer
 from bm25s.stopwords import STOPWORDS_EN
 
-from .languages import LATIN, LATIN_END, function_words, languages_of
+from .languages import LATIN, function_words, languages_of
+from .scripts import LATIN_END, PAIRS, THREES, fold, has_unspaced, marks, stem_by_script
 
 HEARD: Final = 4_000
 """Characters of a request's beginning, and as many of its end, in which is looked for what it asks. What stands
@@ -30,22 +31,6 @@ SHORT: Final = 40
 
 _WORD = re.compile(r"\b\w\w+\b")
 _STOP_WORDS: Final = frozenset(STOPWORDS_EN)
-_PAIRS: Final = (
-    "\u3005\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
-)
-"""Chinese, Japanese and Korean letters: a word has one to three of them, or has endings of one."""
-_THREES: Final = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0eff\u1000-\u103f\u1050-\u109f\u1780-\u17d3"
-"""Thai, Lao, Burmese and Khmer letters."""
-_UNSPACED: Final = re.compile(f"[{_PAIRS}{_THREES}]")
-_SCRIPTS: Final = (
-    ("\u0370", "\u03ff", "greek"), ("\u1f00", "\u1fff", "greek"), ("\u0400", "\u052f", "russian"),
-    ("\u0530", "\u058f", "armenian"), ("\u0600", "\u077f", "arabic"), ("\u0900", "\u097f", "hindi"),
-    ("\u0b80", "\u0bff", "tamil"),
-)  # fmt: skip
-"""First and last letter of a script, and the stemmer for its words. Others with those letters do well enough with it:
-request and text lose the same endings."""
-_PLAIN: Final = str.maketrans({"ß": "ss", "ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe"})
 
 
 def heard(request: str) -> str:
@@ -119,7 +104,7 @@ def _words(text: str) -> list[str]:
     if text.isascii():
         return _WORD.findall(text.lower())
     text = unicodedata.normalize("NFKC", text).lower().replace("\u0307", "")
-    if _UNSPACED.search(text) is None:
+    if not has_unspaced(text):
         return _marked().findall(text)
     return [part for run in _runs().finditer(text) for part in _parts(run[0], run.lastgroup)]
 
@@ -135,20 +120,13 @@ def _parts(run: str, script: str | None) -> Iterable[str]:
 
 @cache
 def _marked() -> re.Pattern[str]:
-    """Words with the marks that belong to their letters: without them every vowel of a Hindi word would end it."""
-    return re.compile(rf"(?<![\w{_marks()}])\w[\w{_marks()}]+")
+    return re.compile(rf"(?<![\w{marks()}])\w[\w{marks()}]+")
 
 
 @cache
 def _runs() -> re.Pattern[str]:
-    spaced = rf"(?:(?![{_PAIRS}{_THREES}])[\w{_marks()}])"
-    return re.compile(rf"(?P<pairs>[{_PAIRS}]+)|(?P<threes>[{_THREES}]+)|(?P<word>{spaced}{{2,}})")
-
-
-@cache
-def _marks() -> str:
-    """Every combining mark, for use within a class of a pattern."""
-    return "".join(chr(code) for code in range(0x300, 0x20000) if unicodedata.category(chr(code))[0] == "M")
+    spaced = rf"(?:(?![{PAIRS}{THREES}])[\w{marks()}])"
+    return re.compile(rf"(?P<pairs>[{PAIRS}]+)|(?P<threes>[{THREES}]+)|(?P<word>{spaced}{{2,}})")
 
 
 @cache
@@ -162,7 +140,7 @@ def _stems(words: list[str]) -> list[str]:
     if "".join(words).isascii():
         return stems
     return [
-        stem if word.isascii() else fold(stem if word[0] < LATIN_END else _in_script(word))
+        stem if word.isascii() else fold(stem if word[0] < LATIN_END else stem_by_script(word))
         for word, stem in zip(words, stems, strict=True)
     ]
 
@@ -173,20 +151,3 @@ def _tagged(words: list[str], language: str) -> list[str]:
         f"{language}{TAG}{stem if stem.isascii() else fold(stem)}" if word[0] < LATIN_END else ""
         for word, stem in zip(words, _stem(language)(words), strict=True)
     ]
-
-
-def _in_script(word: str) -> str:
-    for first, last, language in _SCRIPTS:
-        if first <= word[0] <= last:
-            return _stem(language)([word])[0]
-    return word
-
-
-def fold(word: str) -> str:
-    """A lower-case word without accents, where they only colour its letters: those of Hindi or Thai are letters."""
-    if word.isascii():
-        return word
-    if word[0] >= "\u0590":
-        return word
-    apart = unicodedata.normalize("NFD", word.translate(_PLAIN))
-    return unicodedata.normalize("NFC", "".join(c for c in apart if not "\u0300" <= c <= "\u036f"))
