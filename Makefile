@@ -45,7 +45,7 @@ soak: $(READY) ## The tests that run for minutes
 lock: ## Choose the newest allowed version of every dependency anew (needs uv)
 	@command -v $(UV) >/dev/null || { echo "uv is needed for this: pipx install uv" >&2; exit 1; }
 	@{ echo "# Every dependency with its hash, for all platforms. Made by 'make lock' from pyproject.toml; do not edit."; \
-	  $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev --extra eval --extra train \
+	  $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev --extra eval \
 	    --no-emit-index-url --no-emit-find-links --no-header --upgrade pyproject.toml; } > requirements.lock.new
 	@mv requirements.lock.new requirements.lock
 

@@ -121,8 +121,9 @@ def _in_order(cases: list[AskedCase], answers: list[Answer]) -> list[CaseRow]:
 def _curve(setup: str, cases: list[AskedCase], rows: list[CaseRow]) -> Curve:
     """One that has a bar is known there and above only: that point is its curve."""
     if setup in SETUPS and SETUPS[setup].bar:
-        return Curve(points=(point(cases, rows, model().bar),), at_recall={})
-    return curve(cases, rows)
+        # All that was pushed had reached it.
+        return Curve(points=(msgspec.structs.replace(point(cases, rows, 0.0), bar=model().bar),), at_recall={})
+    return curve(cases, rows, probabilities=setup in SETUPS)
 
 
 def _settings(setups: Iterable[str]) -> dict[str, Any]:

