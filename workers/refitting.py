@@ -122,9 +122,12 @@ def _asked_again(
     from ..projections.overlay import Overlay  # noqa: PLC0415
     from ..projections.ranker import model  # noqa: PLC0415
     from ..projections.refit import judged  # noqa: PLC0415
+    from ..projections.reusing import reusing  # noqa: PLC0415
     from ..projections.searcher import Searcher  # noqa: PLC0415
-    from ..projections.snapshot import base_at  # noqa: PLC0415
+    from ..projections.snapshot import base_at, latest_base  # noqa: PLC0415
 
+    if store is not None:
+        encoders = reusing(encoders, latest_base(store, encoders))
     overlay = Overlay(base_at(store, encoders, _just_before(outcomes[0].position)), encoders)
     tuning = overlay.state.tuning
     waiting: list[RecordedEvent] = []

@@ -75,6 +75,16 @@ def test_a_snapshot_on_the_way_changes_nothing(tmp_path: Path) -> None:
     assert told(plain.log)[0] == told(snapped.log)[0]
 
 
+def test_a_replay_takes_the_vectors_of_the_newest_snapshot_and_finds_the_same(tmp_path: Path) -> None:
+    plain, snapped = Life().lives(), Life().lives()
+    store = SnapshotStore(tmp_path)
+    build(snapped.log, store, encoder())
+    outcomes = [refit_from(life.log, of, encoder(), now=LAST) for life, of in ((plain, None), (snapped, store))]
+
+    assert outcomes[0]["loss_after"] == outcomes[1]["loss_after"]
+    assert told(plain.log)[0] == told(snapped.log)[0]
+
+
 def test_a_request_is_judged_as_of_then_so_that_a_correction_does_not_give_itself_away() -> None:
     life = Life()
     life.now = FIRST
