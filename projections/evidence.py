@@ -45,6 +45,8 @@ class Evidence(msgspec.Struct, gc=False):
     """How likely a request that points back means it: a session, an approach, or what helped there."""
     refused: float = 0.0
     """How sure it is, 0 to 1, that it is not wanted here: by a key that says so (see `hold_back`)."""
+    doubted: bool = False
+    """Its name was said, but not meant: see `doubt`."""
     stands_back_for: str = ""
     """Id of the old version of it that the request asks for instead."""
     request_weight: float = 0.0
@@ -57,6 +59,7 @@ class Evidence(msgspec.Struct, gc=False):
             unlike: how little that word has to do with the item, 0 to 1. A machine called "toad" has nothing from a
                 toad; a document called "budget" is what a budget is about.
         """
+        self.doubted = True
         self.topic_words *= 1 - unlike
         self.topic_meaning *= 1 - unlike
 

@@ -8,11 +8,10 @@ from typing import Final
 
 import msgspec
 
-from .bar import reaches
 from .items import Item
 from .own_model import model_of
 from .pointers import MOST, block, fitting, render, tokens
-from .ranker import Ranked, rank
+from .ranker import Ranked, over, rank
 from .searcher import Searcher
 from .trivial import is_trivial
 
@@ -53,8 +52,7 @@ def compose(
     weights = model_of(searcher.tuning)
     least = weights.bar if bar is None else bar
     ranked = rank(searcher.find(request, names=names, links=links), weights)
-    reached = zip(ranked, reaches([r.probability for r in ranked]), strict=True)
-    fits = one_of_each(searcher, [r for r, reach in reached if reach >= least])
+    fits = one_of_each(searcher, over(ranked, least))
     seen = shown or {}
     fresh = [r for r in fits if not was_shown(r.evidence.item, seen)]
     if not fresh:

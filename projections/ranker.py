@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from .bar import reaches
 from .evidence import Evidence
 
 WEIGHTS: Final = Path(__file__).parent / "ranker.json"
@@ -153,6 +154,17 @@ def rank(found: list[Evidence], weights: Model | None = None) -> list[Ranked]:
     weights = weights or model()
     ranked = [Ranked(e, 1.0 if e.named >= 0 else weights.probability(e)) for e in found]
     return sorted(ranked, key=_order)
+
+
+def over(ranked: list[Ranked], bar: float) -> list[Ranked]:
+    """Those of the ranking that a push with this bar may show, in their order; see bar.py.
+
+    What the request seems to name and does not mean never rides along with something better: it has the words of the
+    request by accident.
+    """
+    may = [r for r in ranked if not r.evidence.doubted or r.probability >= bar]
+    reached = reaches([r.probability for r in may])
+    return [r for r, reach in zip(may, reached, strict=True) if reach >= bar]
 
 
 def _order(ranked: Ranked) -> tuple[int, float, str]:

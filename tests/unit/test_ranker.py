@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from instant_recall.projections.evidence import Evidence
 from instant_recall.projections.items import Item
-from instant_recall.projections.ranker import FEATURES, model, rank
+from instant_recall.projections.ranker import FEATURES, Ranked, model, over, rank
 
 
 def evidence(item: str, **values: float) -> Evidence:
@@ -36,3 +36,13 @@ def test_named_items_come_first_in_the_order_of_naming_then_by_probability_then_
     ]
 
     assert [r.evidence.item.id for r in rank(found)] == ["x", "y", "z", "a", "b"]
+
+
+def test_what_is_said_and_not_meant_never_rides_along_with_something_better() -> None:
+    def found(item: str, probability: float, *, doubted: bool = False) -> Ranked:
+        return Ranked(Evidence(Item(id=item, kind="tool"), doubted=doubted), probability)
+
+    ranking = [found("tool:lift", 0.4), found("tool:crane", 0.3, doubted=True), found("tool:hoist", 0.2)]
+
+    assert [one.evidence.item.id for one in over(ranking, 0.45)] == ["tool:lift", "tool:hoist"]
+    assert [one.evidence.item.id for one in over(ranking, 0.25)] == ["tool:lift", "tool:crane", "tool:hoist"]

@@ -190,7 +190,7 @@ def test_what_is_found_and_stays_below_the_bar_is_drowned(world: World) -> None:
     assert (verdict.gate, verdict.cut, verdict.rank) == ("drowned", "bar", 1)
     assert verdict.probability is not None
     assert verdict.probability < 0.9999
-    assert f"{verdict.probability:.3f} is below the bar of 1.000" in verdict.words
+    assert f"{verdict.probability:.3f} it does not reach the bar of 1.000" in verdict.words
 
 
 def test_what_is_named_behind_five_others_is_drowned_by_them() -> None:
