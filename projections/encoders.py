@@ -14,7 +14,8 @@ import structlog
 from .asset_index import RequestVectors, halve
 from .encoder import Encoder, load_encoder
 from .graph import HalfArray
-from .rows import BULK, GROUPS
+from .instances import need_of
+from .rows import BULK, GROUPS, KEYS
 
 log = structlog.get_logger()
 
@@ -63,10 +64,15 @@ class Encoders:
         return halve(self.of(group).encode(texts))
 
     def encode_request(self, request: str) -> RequestVectors:
-        """The request as each group's rows are compared with it. It is encoded once by each encoder."""
+        """The request as each group's rows are compared with it: with use keys by its need, as they are by theirs.
+
+        It is encoded once by each encoder; its need beside it where that is something else.
+        """
         bulk = halve(self.bulk.encode([request]))[0]
         precious = bulk if self.precious is self.bulk else halve(self.precious.encode([request]))[0]
-        return tuple(bulk if group == BULK else precious for group in range(len(GROUPS)))
+        need = need_of(request)
+        key = precious if need == request else halve(self.precious.encode([need]))[0]
+        return tuple({BULK: bulk, KEYS: key}.get(group, precious) for group in range(len(GROUPS)))
 
 
 def load_encoders(name: str = "") -> Encoders:

@@ -22,6 +22,8 @@ OPENING: Final = 4
 
 GROUPS: Final = ("topics", "keys", "texts")
 """Rows whose vectors stand together: topics (and openings) and keys are short and precious, texts are long."""
+KEYS: Final = 1
+"""The place in GROUPS of use keys."""
 BULK: Final = 2
 """The place in GROUPS of those that are long."""
 GROUP_OF: Final = (0, 1, 1, BULK, 0)

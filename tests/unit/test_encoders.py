@@ -79,6 +79,15 @@ def test_a_request_is_encoded_once_by_each_encoder() -> None:
     assert len(vectors) == len(GROUPS)
 
 
+def test_a_request_meets_use_keys_by_its_need() -> None:
+    bulk, precious = Counting(encoder().bulk), Counting(encoder().precious)
+    topics, keys, _ = Encoders(bulk, precious).encode_request("send invoice INV-2231 by 12.03.2025")
+    other = encoder().encode_request("send invoice INV by")[GROUPS.index("keys")]
+
+    assert (bulk.texts, precious.texts) == (1, 2)
+    assert keys.tolist() == other.tolist() != topics.tolist()
+
+
 def test_texts_go_to_the_static_encoder_and_what_is_short_to_the_contextual_one() -> None:
     bulk, precious = Counting(encoder().bulk), Counting(encoder().precious)
     both = Encoders(bulk, precious)
