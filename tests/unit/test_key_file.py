@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import re
@@ -10,10 +11,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from instant_recall import AsyncClient
 from instant_recall.api.key_messages import KeyEntry, Unkeyed
 from instant_recall.api.messages import RememberRequest
 from instant_recall.api.service import Service
-from instant_recall.events.errors import InvalidEvent
+from instant_recall.events.errors import InvalidEvent, Refused
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.ops.cli import main
 from instant_recall.ops.key_file import MAX_LINE_BYTES, MAX_LINES, read, written
@@ -153,3 +155,18 @@ def test_what_is_not_there_is_told_in_one_line(home: Path, typed: list[str]) -> 
 def test_a_file_that_is_not_there_and_a_place_that_cannot_be_written_are_named(home: Path, tmp_path: Path) -> None:
     assert "no-such-file cannot be read" in run(home, "fill", tmp_path / "no-such-file").stderr
     assert "cannot be written" in run(home, "todo", "--out", tmp_path / "none" / "file").stderr
+
+
+def test_the_async_twin_asks_and_changes_keys_too(home: Path) -> None:
+    async def go() -> None:
+        client = AsyncClient(home)
+        assert (await client.keys_todo(limit=1)).total == 3
+        added = await client.add_keys("petrel", ["run the model"], not_for=["feed the bird"])
+        assert [each.added for each in added.items] == [2]
+        assert (await client.fill_keys([KeyEntry(item="petrel", use_when=("run the model",))])).items[0].known == 1
+        await client.remove_key("petrel", "feed the bird")
+        assert [key.phrase for key in (await client.keys("petrel", "run it")).keys] == ["run the model"]
+        with pytest.raises(Refused):
+            await client.keys_todo(reader="sub:lab")
+
+    asyncio.run(go())
