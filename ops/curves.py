@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ..projections.bar import reaches
+from ..projections.ranker import model
 from .suite_result import AskedCase, CaseRow, Curve, Point
 
 RECALLS = tuple(n / 20 for n in range(1, 20))
@@ -67,7 +68,7 @@ def point(cases: Sequence[AskedCase], rows: Sequence[CaseRow], bar: float) -> Po
 
 
 def _with_reaches(row: CaseRow) -> CaseRow:
-    return msgspec.structs.replace(row, scores=tuple(reaches(row.scores)))
+    return msgspec.structs.replace(row, scores=tuple(reaches(row.scores, model().push)))
 
 
 def _right_score(case: AskedCase, row: CaseRow) -> float:

@@ -13,8 +13,8 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from ..projections.bar import chance
-from ..projections.ranker import WEIGHTS
+from ..projections.bar import AS_IT_IS, chance
+from ..projections.ranker import WEIGHTS, model
 from .setups import SETUPS
 from .statistics import wilson
 from .suite_result import AskedCase, Calibration, CaseRow, Rate, Reliability, ReliabilityBin
@@ -30,20 +30,28 @@ BestFive = Sequence[tuple[float, bool]]
 """Of one request: how likely each pointer is to help, best first, and whether it was right."""
 
 
-def calibration(requests: Iterable[BestFive]) -> Calibration:
-    """What the probabilities of pointers and of whole pushes are worth; requests without any pointer do not count."""
+def calibration(requests: Iterable[BestFive], push: tuple[float, float] = AS_IT_IS) -> Calibration:
+    """What the probabilities of pointers and of whole pushes are worth; requests without any pointer do not count.
+
+    Args:
+        requests: their best five.
+        push: how the chance of a push follows from those of its pointers; see bar.chance.
+    """
     answered = [request for request in requests if request]
     pointers = [pointer for request in answered for pointer in request]
-    pushes = [(chance([one for one, _ in request]), any(right for _, right in request)) for request in answered]
+    pushes = [(chance([one for one, _ in request], push), any(right for _, right in request)) for request in answered]
     return Calibration(pointers=_reliability(pointers), pushes=_reliability(pushes))
 
 
 def of_rows(cases: Sequence[AskedCase], rows: Sequence[CaseRow]) -> Calibration:
     """Those of one setup without a bar."""
     return calibration(
-        [(score, item in case.expect) for item, score in zip(row.pushed, row.scores, strict=True)]
-        for case, row in zip(cases, rows, strict=True)
-        if max(row.scores, default=1.0) < 1
+        (
+            [(score, item in case.expect) for item, score in zip(row.pushed, row.scores, strict=True)]
+            for case, row in zip(cases, rows, strict=True)
+            if max(row.scores, default=1.0) < 1
+        ),
+        model().push,
     )
 
 

@@ -22,17 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events.errors import RecallError
-from ..projections.bar import chance, reaches
+from ..projections.bar import AS_IT_IS, chance, reaches
 from ..projections.encoders import load_encoders
 from ..projections.pointers import MOST
 from ..projections.ranker import FEATURES, WEIGHTS
 from .reliability import BestFive, calibration
 from .train_data import Asked, read_all
-from .train_fit import Table, fit
+from .train_fit import Table, calibrate, fit
 
 FOLDS: Final = 5
-MOST_FALSE: Final = 0.17
-"""Share of requests with nothing to find that may get a push. The promise is 0.20; the rest is for new requests."""
+MOST_FALSE: Final = 0.15
+"""Share of requests with nothing to find that may get a push."""
 SILENT_KINDS: Final = ("none",)
 """Kinds in which nothing is right and nothing is hidden. Without any such: all requests that expect nothing."""
 
@@ -49,18 +49,20 @@ def run(folders: Sequence[Path], *, out: Path = WEIGHTS, seed: int = 0, encoder:
     table = make_table(asked)
     unseen = cross_validate(table, asked, seed)
     final = fit(table)
-    bar = choose_bar(asked, unseen)
+    push = push_calibration(asked, table, unseen)
+    bar = choose_bar(asked, unseen, push)
     sources = ", ".join(dict.fromkeys(one.source for one in asked))
     written = {
         "features": list(FEATURES),
         "weights": [round(float(weight), 4) for weight in final.weights],
         "bias": round(final.bias, 4),
         "bar": bar,
+        "push": push,
         "data": sources,
         "seed": seed,
         "cases": len(asked),
-        "calibration": calibration(best_fives(asked, table, unseen)),
-        "cross_validated": judge(asked, table, unseen, bar),
+        "calibration": calibration(best_fives(asked, table, unseen), push),
+        "cross_validated": judge(asked, table, unseen, bar, push),
     }
     out.write_bytes(msgspec.json.format(msgspec.json.encode(written), indent=2) + b"\n")
     return written
@@ -95,25 +97,34 @@ def cross_validate(table: Table, asked: Sequence[Asked], seed: int) -> Floats:
     return unseen
 
 
-def together(asked: Sequence[Asked], probabilities: Floats) -> Floats:
+def push_calibration(asked: Sequence[Asked], table: Table, probabilities: Floats) -> tuple[float, float]:
+    """What makes of the chance that a push helps, as if its pointers were independent, one that holds on the whole."""
+    pushes = [request for request in best_fives(asked, table, probabilities) if request]
+    chances = np.clip([chance([one for one, _ in request]) for request in pushes], 1e-9, 1 - 1e-9)
+    right = np.array([any(right for _, right in request) for request in pushes], dtype=np.bool_)
+    scale, shift = calibrate(np.log(chances / (1 - chances)), right)
+    return round(scale, 4), round(shift, 4)
+
+
+def together(asked: Sequence[Asked], probabilities: Floats, push: tuple[float, float]) -> Floats:
     """For each request the chance that its push would help, without what it names; see bar.chance."""
     ends = np.cumsum([0, *(len(one.rows) for one in asked)])
     return np.array(
         [
-            chance(sorted(probabilities[start:end].tolist(), reverse=True))
+            chance(sorted(probabilities[start:end].tolist(), reverse=True), push)
             for start, end in itertools.pairwise(ends.tolist())
         ]
     )
 
 
-def choose_bar(asked: Sequence[Asked], probabilities: Floats) -> float:
+def choose_bar(asked: Sequence[Asked], probabilities: Floats, push: tuple[float, float] = AS_IT_IS) -> float:
     """The lowest bar that lets through at most MOST_FALSE of the requests with nothing to find."""
     silent = [n for n, one in enumerate(asked) if one.kind in SILENT_KINDS] or [
         n for n, one in enumerate(asked) if not one.expecting
     ]
     if not silent:
         raise RecallError("Every request has something to find, so no bar can be set. Add requests that have nothing.")
-    tops = together(asked, probabilities)
+    tops = together(asked, probabilities, push)
     # A name is pushed whatever the bar is, so those requests have used up their share of it.
     by_score = sorted((float(tops[n]) for n in silent if not asked[n].named), reverse=True)
     may_pass = max(0, int(MOST_FALSE * len(silent)) - (len(silent) - len(by_score)))
@@ -122,7 +133,9 @@ def choose_bar(asked: Sequence[Asked], probabilities: Floats) -> float:
     return math.floor(first_to_stop * 10_000 + 1) / 10_000
 
 
-def judge(asked: Sequence[Asked], table: Table, probabilities: Floats, bar: float) -> dict[str, dict[str, float]]:
+def judge(
+    asked: Sequence[Asked], table: Table, probabilities: Floats, bar: float, push: tuple[float, float] = AS_IT_IS
+) -> dict[str, dict[str, float]]:
     """By source and kind: how many expect something, have it first or among five above the bar, or get any push.
 
     Hits are those of the model alone: what a request names is in no row.
@@ -132,7 +145,7 @@ def judge(asked: Sequence[Asked], table: Table, probabilities: Floats, bar: floa
     for number, one in enumerate(asked):
         rows = slice(ends[number], ends[number + 1])
         best = np.argsort(-probabilities[rows], kind="stable")
-        reached = reaches(probabilities[rows][best].tolist())[:MOST]
+        reached = reaches(probabilities[rows][best].tolist(), push)[:MOST]
         order = [n for n, reach in zip(best, reached, strict=False) if reach >= bar]
         found = figures.setdefault(
             f"{one.source}/{one.kind}", {"cases": 0, "expecting": 0, "hit1": 0, "hit5": 0, "pushed": 0}

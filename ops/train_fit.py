@@ -80,14 +80,20 @@ def fit(table: Table) -> Fitted:
 
     found = _least(loss, np.zeros(table.features.shape[1] + 1))
     ranked = Fitted(found[:-1], float(found[-1]))
-    again = _across(ranked.odds(table.features)[:, None], table.right, weight)
+    scale, shift = calibrate(ranked.odds(table.features), table.right, weight)
+    return Fitted(scale * ranked.weights, scale * ranked.bias + shift)
 
-    def calibration_loss(at: Floats) -> tuple[float, Floats]:
-        (lost, slope), off = again(at), at - _AS_THEY_ARE
+
+def calibrate(odds: Floats, right: NDArray[np.bool_], weight: Floats | None = None) -> tuple[float, float]:
+    """The scale and shift that make log-odds those of probabilities."""
+    plain = _across(odds[:, None], right, np.ones(len(odds)) if weight is None else weight)
+
+    def loss(at: Floats) -> tuple[float, Floats]:
+        (lost, slope), off = plain(at), at - _AS_THEY_ARE
         return lost + RIDGE * float(off @ off) / 2, slope + RIDGE * off
 
-    scale, shift = _least(calibration_loss, _AS_THEY_ARE)
-    return Fitted(scale * ranked.weights, float(scale * ranked.bias + shift))
+    scale, shift = _least(loss, _AS_THEY_ARE)
+    return float(scale), float(shift)
 
 
 def _within(table: Table, weight: Floats) -> _Loss:

@@ -20,22 +20,45 @@ _NEVER_CERTAIN: Final = 1 - 2**-40
 """Five that are nearly certain come to 1 in floating point; a bar of 1 lets through only what is named."""
 
 
-def chance(probabilities: Sequence[float]) -> float:
-    """The chance, 0 to 1, that one of the best MOST helps, as if they helped independently of one another.
+AS_IT_IS: Final = (1.0, 0.0)
+"""A calibration that changes nothing."""
 
-    They do not quite, so this is a little high; the trained bar is a number on this scale, and makes up for it. What is
-    certain (1: the request names it) is pushed anyway, and says nothing about the others.
+
+def chance(probabilities: Sequence[float], calibration: tuple[float, float] = AS_IT_IS) -> float:
+    """The chance, 0 to 1, that one of the best MOST helps.
+
+    As if they helped independently of one another, which they do not; the calibration puts right what that, and
+    whatever else the pointers' own probabilities leave out, gets wrong on the whole.
+
+    Args:
+        probabilities: of all candidates, best first. What is certain (1: the request names it) is pushed anyway, and
+            says nothing about the others.
+        calibration: scale and shift of the log-odds, scale above 0; from the training (Platt 1999).
     """
-    return 1 - math.prod(1 - probability for probability in probabilities[:MOST] if probability < 1)
+    missed = math.prod(1 - probability for probability in probabilities[:MOST] if probability < 1)
+    return calibrated(1 - missed, calibration)
 
 
-def reaches(probabilities: Sequence[float]) -> list[float]:
+def calibrated(probability: float, calibration: tuple[float, float]) -> float:
+    """A probability with its log-odds scaled and shifted; never quite 0 or 1, but where it was 0."""
+    if calibration == AS_IT_IS or probability <= 0:
+        return min(probability, _NEVER_CERTAIN)
+    scale, shift = calibration
+    bounded = min(probability, _NEVER_CERTAIN)
+    odds = scale * (math.log(bounded) - math.log1p(-bounded)) + shift
+    return min(1 / (1 + math.exp(-max(-60.0, min(60.0, odds)))), _NEVER_CERTAIN)
+
+
+def reaches(probabilities: Sequence[float], calibration: tuple[float, float] = AS_IT_IS) -> list[float]:
     """For each pointer the highest bar at which it is pushed; never rising.
+
+    A pointer that does not ride along with the best one is held against the bar for itself.
 
     Args:
         probabilities: of all candidates, best first; 1 for what is certain.
+        calibration: as for `chance`.
     """
     uncertain = [probability for probability in probabilities if probability < 1]
     best = uncertain[0] if uncertain else 0.0
-    together, least = max(best, min(chance(uncertain), _NEVER_CERTAIN)), SHARE * best
-    return [1.0 if one >= 1 else together if one >= least else one for one in probabilities]
+    together, least = max(calibrated(best, calibration), chance(uncertain, calibration)), SHARE * best
+    return [1.0 if one >= 1 else together if one >= least else calibrated(one, calibration) for one in probabilities]

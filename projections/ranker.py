@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from .bar import reaches
+from .bar import AS_IT_IS, calibrated, reaches
 from .evidence import Evidence
 
 WEIGHTS: Final = Path(__file__).parent / "ranker.json"
@@ -94,6 +94,8 @@ class Model(msgspec.Struct, frozen=True):
     bias: float
     bar: float
     """The chance that a push helps below which none is made; see bar.py."""
+    push: tuple[float, float] = AS_IT_IS
+    """How the chance that a push helps follows from its pointers' probabilities; see bar.chance."""
     data: str = ""
     seed: int = 0
     cases: int = 0
@@ -110,7 +112,7 @@ class Model(msgspec.Struct, frozen=True):
         total = self.bias
         for name, value in features_of(evidence).items():
             total += weights.get(name, 0.0) * value
-        return 1 / (1 + math.exp(-max(-60.0, min(60.0, total))))
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
 
 
 @lru_cache(maxsize=8)
@@ -156,14 +158,15 @@ def rank(found: list[Evidence], weights: Model | None = None) -> list[Ranked]:
     return sorted(ranked, key=_order)
 
 
-def over(ranked: list[Ranked], bar: float) -> list[Ranked]:
+def over(ranked: list[Ranked], bar: float, weights: Model | None = None) -> list[Ranked]:
     """Those of the ranking that a push with this bar may show, in their order; see bar.py.
 
     What the request seems to name and does not mean never rides along with something better: it has the words of the
     request by accident.
     """
-    may = [r for r in ranked if not r.evidence.doubted or r.probability >= bar]
-    reached = reaches([r.probability for r in may])
+    push = (weights or model()).push
+    may = [r for r in ranked if not r.evidence.doubted or calibrated(r.probability, push) >= bar]
+    reached = reaches([r.probability for r in may], push)
     return [r for r, reach in zip(may, reached, strict=True) if reach >= bar]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events.types import Millis
-from .bar import reaches
+from .bar import AS_IT_IS, reaches
 from .outcomes import DAY_MS, Outcome
 from .pointers import MOST
 from .ranker import Model, features_of
@@ -131,7 +131,8 @@ def refit(requests: Sequence[Judged], default: Model, in_force: Model) -> Found:
     if lacking := _lacking(learned, held):
         return replace(found, why=f"Not enough to go on: {lacking}")
     new = fit(learned, _weights_of(default))
-    before, after = score(held, _weights_of(in_force), in_force.bar), score(held, new, in_force.bar)
+    bar, push = in_force.bar, in_force.push
+    before, after = score(held, _weights_of(in_force), bar, push), score(held, new, bar, push)
     finite = bool(np.isfinite([*new.weights, new.bias, after.loss]).all())
     worse = _worse(before, after, in_force.bar) if finite else "its numbers are not finite."
     if worse:
@@ -178,14 +179,14 @@ def fit(requests: Sequence[Judged], prior: Weights) -> Weights:
     return Weights(np.round(at[:-1], 4), round(float(at[-1]), 4))
 
 
-def score(requests: Sequence[Judged], model: Weights, bar: float) -> Scores:
-    """How a model does on requests, each counting as in `fit`; the pushes are counted plainly."""
+def score(requests: Sequence[Judged], model: Weights, bar: float, push: tuple[float, float] = AS_IT_IS) -> Scores:
+    """How a model does on requests, each counting as in `fit`; the pushes are counted plainly. `push`: see bar.chance."""
     losses, right, false = [], 0, 0
     for one in requests:
         chance = np.clip(model.probabilities(one.features), 1e-9, 1 - 1e-9)
         losses.append(-float(np.sum(np.log(np.where(one.right, chance, 1 - chance)))))
         best = np.argsort(-chance, kind="stable")
-        reached = reaches(chance[best].tolist())[:MOST]
+        reached = reaches(chance[best].tolist(), push)[:MOST]
         pushed = [row for row, reach in zip(best, reached, strict=False) if reach >= bar]
         right += bool(one.right[pushed].any())
         false += bool(pushed) and not one.right[pushed].any()

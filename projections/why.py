@@ -52,7 +52,7 @@ ROUTES: Final[dict[Route, str]] = {
 _NO_ROWS_NEEDED: Final = frozenset({"name", "link", "last_time"})
 """Routes of a Ranked that lead to an item whatever its rows say."""
 _CUTS: Final[dict[Cut, str]] = {
-    "bar": "at a probability of {probability:.3f} it does not reach the bar of {bar:.3f}, nor with what it would stand beside",
+    "bar": "at a probability of {probability:.3f} it does not reach the bar of {bar:.3f}, alone or beside others",
     "places": "others stand before it, and a push has five places: its own would be {rank}",
     "tokens": "its line no longer fits into the tokens of a push",
     "width": "rows of others took all the places that each route has for candidates",
@@ -235,7 +235,7 @@ def _rank(scores: Scores, own: float) -> int | None:
 def _cut(push: _Push, ranked: list[Ranked], place: int, pushed: list[str]) -> Cut:
     """What drowned the item that stands at a place among the candidates."""
     mine = ranked[place].evidence
-    if ranked[place] not in over(ranked, push.bar):
+    if ranked[place] not in over(ranked, push.bar, model_of(push.searcher.tuning)):
         return "bar"
     if all(each.evidence.item.id != mine.item.id for each in push.ranked()):
         return "width"

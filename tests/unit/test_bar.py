@@ -2,7 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from instant_recall.projections.bar import SHARE, chance, reaches
+from instant_recall.projections.bar import SHARE, calibrated, chance, reaches
 from pytest import approx
 
 best_first = st.lists(st.floats(0, 1), max_size=12).map(lambda found: sorted(found, reverse=True))
@@ -40,3 +40,19 @@ def test_what_is_pushed_at_a_bar_is_the_beginning_of_the_ranking(probabilities: 
     assert len(found) == len(probabilities)
     assert found == sorted(found, reverse=True)
     assert all(reach >= one - 1e-12 for reach, one in zip(found, probabilities, strict=True))
+
+
+def test_a_calibration_changes_the_number_and_never_the_order() -> None:
+    plain, changed = reaches([0.4, 0.2, 0.01]), reaches([0.4, 0.2, 0.01], (1.5, 2.0))
+
+    assert changed[0] == changed[1] > plain[0]
+    assert changed[2] == approx(calibrated(0.01, (1.5, 2.0)))
+    assert changed == sorted(changed, reverse=True)
+
+
+def test_log_odds_are_scaled_and_shifted() -> None:
+    assert calibrated(0.5, (3.0, 0.0)) == approx(0.5)
+    assert calibrated(0.8, (1.0, 0.0)) == 0.8
+    assert calibrated(0.8, (2.0, 0.0)) == approx(16 / 17)
+    assert calibrated(0.0, (2.0, 5.0)) == 0
+    assert calibrated(0.999999999, (50.0, 5.0)) < 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+from instant_recall.projections.bar import AS_IT_IS
 from instant_recall.projections.evidence import Evidence
 from instant_recall.projections.items import Item
 from instant_recall.projections.ranker import FEATURES, Ranked, model, over, rank
@@ -44,5 +46,6 @@ def test_what_is_said_and_not_meant_never_rides_along_with_something_better() ->
 
     ranking = [found("tool:lift", 0.4), found("tool:crane", 0.3, doubted=True), found("tool:hoist", 0.2)]
 
-    assert [one.evidence.item.id for one in over(ranking, 0.45)] == ["tool:lift", "tool:hoist"]
-    assert [one.evidence.item.id for one in over(ranking, 0.25)] == ["tool:lift", "tool:crane", "tool:hoist"]
+    plain = msgspec.structs.replace(model(), push=AS_IT_IS)
+    assert [one.evidence.item.id for one in over(ranking, 0.45, plain)] == ["tool:lift", "tool:hoist"]
+    assert [one.evidence.item.id for one in over(ranking, 0.25, plain)] == ["tool:lift", "tool:crane", "tool:hoist"]

@@ -22,6 +22,8 @@ from instant_recall.ops.suite import SuiteResult, assemble, run_suite
 from instant_recall.ops.suite_figures import asked, figures, row_of
 from instant_recall.ops.suite_text import suite_lines
 from instant_recall.ops.worlds import Case, World, read_world
+from instant_recall.projections.bar import chance
+from instant_recall.projections.ranker import model
 
 pytest.importorskip("scipy")
 
@@ -235,7 +237,8 @@ def test_what_does_not_go_together_is_refused(arguments: list[str]) -> None:
 def test_a_pointer_is_counted_at_the_bars_at_which_a_push_with_it_would_be_made() -> None:
     row = row_of(answer(RIGHT, b=0.3, a=0.2))
 
-    found = curve([asked(RIGHT)], [row], bars=(0.4, 0.45))
+    reached = chance((0.3, 0.2), model().push)
+    found = curve([asked(RIGHT)], [row], bars=(reached - 0.01, reached + 0.01))
 
     assert [one.recall for one in found.points] == [1.0, 0.0]
     assert [one.pointers for one in found.points] == [2.0, 0.0]
