@@ -180,7 +180,7 @@ def fit(requests: Sequence[Judged], prior: Weights) -> Weights:
 
 
 def score(requests: Sequence[Judged], model: Weights, bar: float, push: tuple[float, float] = AS_IT_IS) -> Scores:
-    """How a model does on requests, each counting as in `fit`; the pushes are counted plainly. `push`: see bar.chance."""
+    """How a model does on requests, each counting as in `fit`, pushes plainly. `push` is as for bar.chance."""
     losses, right, false = [], 0, 0
     for one in requests:
         chance = np.clip(model.probabilities(one.features), 1e-9, 1 - 1e-9)
