@@ -18,7 +18,7 @@ from .eligibility import BoolArray
 from .last_time import Back
 from .overlay import Overlay
 from .segment import Segment
-from .text_index import any_of, languages_in
+from .text_index import any_of, languages_in, may_be_seam
 from .uses import Use
 from .words import request_terms, tokenize
 
@@ -48,7 +48,14 @@ _SAYS_NOTHING: Final = frozenset(
             "letzte letzten letztes mal damals nochmal noch einmal wieder wie wir du ich haben hatten das dasselbe "
             "gleiche gleichen selbe bitte und der die den dem mit für beim bei im zu "
             "dernière derniere fois comme avant même encore nouveau on nous tu avons as le la les des une un pour avec "
-            "última ultima vez como antes mismo misma otra nuevo lo el los las una un con para por que"
+            "última ultima vez como antes mismo misma otra nuevo lo el los las una un con para por que "
+            "ultima volta scorsa stesso stessa prima ancora abbiamo hai usato fatto fare rifai per che del della "
+            "vorige laatste keer hetzelfde dezelfde zoals toen opnieuw hebben hadden gebruikt gedaan doe nog eens voor "
+            "outra passada mesmo mesma fizemos usamos usámos faz novamente da do na no em "
+            "vegada darrera mateix mateixa vam fer fes com el la al amb "
+            "上次 上一次 之前 以前 我们 我們 用过 一样 一樣 再来一次 那个 那样 "
+            "前回 この前 同じ もう一度 もう一回 使った やった "
+            "지난번 처럼 다시 прошлый раз снова так же"
         ]
     )[0]
 )
@@ -121,6 +128,8 @@ def words_share(rest: str, before: Iterable[str], places: Sequence[Place], pool:
             has[segment.rows.item[rows[visible[rows]]]] = True
         has &= pool
         among = float(np.count_nonzero(has))
+        if not among and may_be_seam(terms):
+            continue
         worth = weight * math.log1p((size - among + 0.5) / (among + 0.5))
         shares[has] += worth
         total += worth

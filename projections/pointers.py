@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import quote
 
 from .items import Item, UseKey
+from .scripts import count_unspaced
 
 MOST: Final = 5
 """Pointers in a push."""
@@ -33,8 +34,11 @@ _MARKUP = re.compile(r"[`*_<>\[\]{}|#]+|https?://\S+|www\.\S+")
 
 
 def tokens(text: str) -> int:
-    """Estimated tokens: pieces of up to six letters, and each mark by itself. Errs on the high side for English."""
-    return len(_PIECE.findall(text))
+    """Estimated tokens: pieces of up to six letters, and each mark by itself. Errs on the high side for English.
+
+    Of scripts that do not set words apart each letter is one.
+    """
+    return len(_PIECE.findall(text)) + count_unspaced(text)
 
 
 def clean(text: str, limit: int) -> str:

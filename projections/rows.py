@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from .instances import need_of
 from .items import Item, UseKey
+from .scripts import count_words
 from .words import index_terms
 
 TOPIC: Final = 0
@@ -57,7 +58,7 @@ def rows_of(item: Item) -> list[Row]:
     else:
         least = WORDS_OF_A_TURN if item.kind == "session" else 1
         for part in item.parts:
-            if len(part.text.split()) >= least:
+            if count_words(part.text) >= least:
                 # What the owner asks says what it was about; what is answered is long, and says it less well.
                 if part.role == "owner":
                     rows.append(Row(OPENING, _opening(part.text), part.anchor, item.audience))

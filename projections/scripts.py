@@ -46,6 +46,16 @@ def has_unspaced(text: str) -> bool:
     return _UNSPACED.search(text) is not None
 
 
+def count_words(text: str) -> int:
+    """About how many words a text has: where none are set apart, two letters are one."""
+    return len(text.split()) + count_unspaced(text) // 2
+
+
+def count_unspaced(text: str) -> int:
+    """How many letters of scripts that do not set words apart a text has."""
+    return 0 if text.isascii() else len(_UNSPACED.findall(text))
+
+
 def is_unspaced(word: str) -> bool:
     """Whether a word begins with such a letter."""
     return word[:1] >= "\u0e01" and (_HAN_START <= word[0] <= _HAN_END or _UNSPACED.match(word) is not None)

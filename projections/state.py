@@ -15,6 +15,7 @@ from .eligibility import OWNER_NAME, Reader
 from .feedback import Feedback
 from .items import Item, KeySource, Part, UseKey
 from .rows import WORDS_OF_A_TURN
+from .scripts import count_words
 from .situations import situations
 from .tuning import DEFAULT, Tuning
 from .uses import Use, Uses
@@ -223,7 +224,7 @@ def _session_closed(state: State, recorded: RecordedEvent, event: ev.SessionClos
         changed=str(recorded.position),
     )
     asked = (
-        [p.text for p in known.parts if p.role == "owner" and len(p.text.split()) >= WORDS_OF_A_TURN] if known else []
+        [p.text for p in known.parts if p.role == "owner" and count_words(p.text) >= WORDS_OF_A_TURN] if known else []
     )
     keys = [_key(recorded, n, phrase, "session", event.session) for n, phrase in enumerate(asked)]
     for helped in event.helped:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from .columns import Column
 from .eligibility import BoolArray
+from .scripts import is_unspaced
 from .words import TAG, is_plain, language_of
 
 K1: Final = 1.5
@@ -168,7 +169,10 @@ def score(terms: Sequence[str | tuple[str, ...]], places: Sequence[tuple[Posting
             rows, counts = postings.occurrences(term) if isinstance(term, str) else any_of(postings, term)
             keep = mask[rows]
             hits.append((rows[keep], counts[keep]))
-        idf = float(_idf(visible, np.array(sum(len(rows) for rows, _ in hits))))
+        among = sum(len(rows) for rows, _ in hits)
+        if not among and may_be_seam(term):
+            continue
+        idf = float(_idf(visible, np.array(among)))
         weight += idf
         for (postings, _), (rows, counts), into in zip(places, hits, scores, strict=True):
             if len(rows):
@@ -191,6 +195,11 @@ def any_of(postings: Postings, terms: Sequence[str]) -> tuple[Rows, Counts]:
     counts = np.zeros(len(rows), dtype=np.float32)
     np.maximum.at(counts, places, np.concatenate([counts for _, counts in found]))
     return rows, counts
+
+
+def may_be_seam(term: str | tuple[str, ...]) -> bool:
+    """Whether a term that no row holds may be no word at all, but the end of one and the beginning of the next."""
+    return is_unspaced(term if isinstance(term, str) else term[0])
 
 
 def _length(terms: Sequence[str]) -> int:

@@ -12,6 +12,10 @@ _WORD_LIST: Final = """
     nah sure right exactly please continue go on ahead next proceed do it that done again stop wait hm hmm hi hello hey
     morning good bye lol wow a the all well so and then just looks lgtm correct agreed merci danke bitte ja nein gracias
     sí si oui non vale weiter cheers s for now today enough later see talk tomorrow tonight
+    grazie prego va bene obrigado obrigada sim não gràcies dank je bedankt nee goed verder nej takk tak dzięki tamam
+    teşekkürler спасибо да нет хорошо дальше ευχαριστώ ναι όχι شكرا نعم لا
+    好 好的 谢谢 謝謝 是 是的 不 不用 可以 继续 はい いいえ ありがとう ありがとうございます 了解 続けて
+    네 예 아니요 감사합니다 고마워 좋아 계속
 """
 _WORDS: Final = frozenset(_WORD_LIST.split())
 _MOST_WORDS: Final = 6

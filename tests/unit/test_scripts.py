@@ -5,10 +5,14 @@ from __future__ import annotations
 import time
 
 import pytest
+from instant_recall.events import types as ev
 from instant_recall.projections.items import Item
 from instant_recall.projections.names import NameIndex, named_in
-from instant_recall.projections.scripts import fold, may_end, may_start
+from instant_recall.projections.pointers import tokens as pointer_tokens
+from instant_recall.projections.scripts import count_words, fold, may_end, may_start
 from instant_recall.projections.sentence import tokens
+from instant_recall.projections.trivial import is_trivial
+from instant_recall.tests.small_world import World, skill
 
 NAMES = {
     "zh": "翠鸟",
@@ -173,3 +177,35 @@ def test_words_end_where_their_script_lets_them() -> None:
 
 def test_each_letter_is_a_word_where_words_are_not_set_apart() -> None:
     assert [token.word for token in tokens("用git提交, José’s नमस्ते")] == ["用", "git", "提", "交", "jose", "नमस्ते"]
+
+
+def test_words_are_counted_where_they_are_not_set_apart() -> None:
+    assert count_words("tapped on the glass") == 4
+    assert count_words("重启实验室的服务器") >= 4
+    assert count_words("好的") < 4
+
+
+@pytest.mark.parametrize(
+    "said", ["好的", "谢谢！", "ありがとうございます", "спасибо", "grazie, va bene", "dank je", "네"]
+)
+def test_thanks_in_any_language_asks_for_nothing(said: str) -> None:
+    assert is_trivial(said)
+
+
+def test_each_chinese_letter_is_a_token() -> None:
+    assert pointer_tokens("重启实验室的服务器") >= 9
+    assert pointer_tokens("the camera") == 2
+
+
+def test_a_turn_without_spaces_is_found_and_becomes_a_key() -> None:
+    world = World()
+    world.happens(
+        skill("heron", "Watches"),
+        ev.TurnRecorded(session="s", turn=1, role="owner", text="把实验室的服务器搬到新的机柜里"),
+        ev.SessionClosed(session="s", helped=("skill:heron",), outcome="done"),
+    )
+
+    assert world.found("实验室的服务器")[0] in {"session:s", "skill:heron"}
+    heron = world.overlay.state.get("skill:heron")
+    assert heron is not None
+    assert [key.phrase for key in heron.keys] == ["把实验室的服务器搬到新的机柜里"]

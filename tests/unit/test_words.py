@@ -187,3 +187,12 @@ def test_a_snapshot_and_what_came_after_say_the_same_as_a_replay_in_any_language
         catch_up(overlay, log)
 
     assert answers(resumed, REQUESTS) == answers(replayed, REQUESTS)
+
+
+def test_the_seam_between_two_words_of_a_run_weighs_nothing() -> None:
+    texts = ["重启服务器", "打开大门"]
+
+    assert scores("服务器", frozen(texts), [True] * 2)[0] == pytest.approx(
+        scores("服务", frozen(texts), [True] * 2)[0], rel=0.2
+    )
+    assert scores("请把服务器", frozen(texts), [True] * 2) == pytest.approx(scores("服务器", frozen(texts), [True] * 2))
