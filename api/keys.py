@@ -146,7 +146,8 @@ class KeyService:
         )
 
     def _searcher_of(self, overlay: Overlay, reader: str) -> Searcher:
-        return Searcher(overlay, self._encoders, overlay.state.reader(reader), self._clock())
+        now = self._clock()
+        return Searcher(overlay, self._encoders, overlay.state.reader(reader, now), now)
 
     def _added(self, item: Item, phrase: str, *, negative: bool) -> EventDraft:
         # The key is for whom the item is for, as with a correction.

@@ -166,7 +166,7 @@ class Service(KeyService):
     def _searcher(
         self, overlay: Overlay, asked: PushRequest | SearchRequest | WhyRequest, now: Millis, reader: str = ""
     ) -> Searcher:
-        eyes = overlay.state.reader(reader or asked.reader)
+        eyes = overlay.state.reader(reader or asked.reader, now)
         return Searcher(overlay, self._encoders, eyes, now, asked.recent, asked.project, asked.session)
 
     def search(self, request: SearchRequest, *, now: Millis | None = None) -> SearchResponse:
@@ -206,7 +206,7 @@ class Service(KeyService):
         request = admitted(request)
         with self._view(request, READ_BUDGET_S, now) as view:
             overlay = view.overlay
-            searcher = Searcher(overlay, self._encoders, overlay.state.reader(request.reader), view.now)
+            searcher = Searcher(overlay, self._encoders, overlay.state.reader(request.reader, view.now), view.now)
             item, anchor = resolving.meant(overlay, searcher, request.address)
             text = exact_text(item, anchor)
             mark, newest = searcher.versions.mark(item), searcher.versions.newest(item.id)
@@ -320,7 +320,7 @@ class Service(KeyService):
         """How things stand, or stood, for the owner. Pushes, uptime, encoder and server are the present ones."""
         with self._view(admitted(request), READ_BUDGET_S, None) as view:
             overlay = view.overlay
-            seen = eligible(overlay.policies, overlay.state.reader(OWNER_NAME), view.now)
+            seen = eligible(overlay.policies, overlay.state.reader(OWNER_NAME, view.now), view.now)
             counts = overlay.policies.count_by_kind(seen)
             base, applied, touched = overlay.base, overlay.position, len(overlay)
             tuned = overlay.state.tuning
@@ -384,7 +384,8 @@ class Service(KeyService):
             found = resolving.at(overlay, wanted, lambda _item: True)[0]
             if found is not None and not found.forgotten and found.recorded_at:
                 return found
-            searcher = Searcher(overlay, self._encoders, overlay.state.reader(OWNER_NAME), self._clock())
+            now = self._clock()
+            searcher = Searcher(overlay, self._encoders, overlay.state.reader(OWNER_NAME, now), now)
             return resolving.meant(overlay, searcher, wanted, spelled=spelled)[0]
 
 

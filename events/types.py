@@ -10,34 +10,16 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-import msgspec
-
-Millis = int
-"""Milliseconds since 1970-01-01 UTC."""
+from .event import Event as Event  # noqa: PLC0414 - offered here with the others
+from .event import Millis as Millis  # noqa: PLC0414 - offered here with the others
+from .tuning_types import BarSet as BarSet  # noqa: PLC0414 - offered here with the others
+from .tuning_types import RankerRefitted as RankerRefitted  # noqa: PLC0414 - offered here with the others
+from .tuning_types import RankerReverted as RankerReverted  # noqa: PLC0414 - offered here with the others
 
 AssetKind = Literal["skill", "tool", "machine", "decision", "approach", "document"]
 ItemKind = Literal["skill", "tool", "machine", "decision", "approach", "document", "note", "session"]
 Role = Literal["owner", "agent", "tool"]
-
-
-class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Base of all events; holds no fields of its own.
-
-    Not tracked by the garbage collector (`gc=False`): texts, numbers and tuples of them can form no cycle.
-    """
-
-    version: ClassVar[int] = 1
-    forgettable: ClassVar[tuple[str, ...]] = ()
-
-    @classmethod
-    def type_name(cls) -> str:
-        """The stable snake_case tag under which this event is stored."""
-        return str(cls.__struct_config__.tag)
-
-    def subjects(self) -> tuple[str, ...]:
-        """Ids of the items that this event is about, in no particular order."""
-        item = getattr(self, "item", None)
-        return (item,) if item else ()
+ReaderKind = Literal["owner", "sub_agent", "tool"]
 
 
 # --- writes -----------------------------------------------------------------------------------------------------------
@@ -225,10 +207,17 @@ class ReaderGranted(Event, frozen=True, tag="reader_granted"):
     reader: str
     scopes: tuple[str, ...] = ()
     reason: str = ""
+    kind: ReaderKind = "sub_agent"
+    expires_at: Millis | None = None
+    """From then on it counts no more, by the clock of whoever answers; None: until it is revoked."""
+    token_hash: str = ""
+    """SHA-256 of the reader's token, in hexadecimal; the token itself is nowhere. Empty: it has none."""
+    parent: str = ""
+    """The reader out of whose grant this one was made, than which it is never wider; empty: the owner made it."""
 
 
 class ReaderRevoked(Event, frozen=True, tag="reader_revoked"):
-    """A reader may see nothing any more."""
+    """A reader may see nothing any more, nor may any whose grant was made out of its grant."""
 
     reader: str
 
@@ -241,53 +230,6 @@ class PointerRejected(Event, frozen=True, tag="pointer_rejected"):
     item: str
     request: str = ""
     session: str = ""
-
-
-# --- how the owner wants to be spoken to ------------------------------------------------------------------------------
-
-
-class BarSet(Event, frozen=True, tag="bar_set"):
-    """The owner said how sure a pointer has to be before it is pushed; None: as sure as the default."""
-
-    bar: float | None = None
-    """Least probability, 0 to 1."""
-
-
-class RankerRefitted(Event, frozen=True, tag="ranker_refitted"):
-    """Other weights of the ranker were learned from an owner's accesses, and did better on days held back from them.
-
-    They count for readers of the event's audience, and only in place of the model that they were made for. In the
-    scores, `before` is with the weights in force until then and `after` with these, both on the days held back.
-    """
-
-    base: str
-    """Fingerprint of the model that comes with the package, from which they were learned."""
-    features: tuple[str, ...]
-    weights: tuple[float, ...]
-    """In the order of `features`."""
-    bias: float
-    since: Millis = 0
-    """When the first of the requests was made from which they were learned."""
-    until: Millis = 0
-    """The same of the last one that was held back."""
-    requests: int = 0
-    held_back: int = 0
-    loss_before: float = 0.0
-    """Logarithmic loss a request."""
-    loss_after: float = 0.0
-    false_before: int = 0
-    """Requests that would be answered with nothing but what was of no use."""
-    false_after: int = 0
-    right_before: int = 0
-    """Requests that would be answered with something that was of use."""
-    right_after: int = 0
-
-
-class RankerReverted(Event, frozen=True, tag="ranker_reverted"):
-    """The owner took a refit of the ranker back; the one before it counts again, or else the default."""
-
-    refit: str
-    """Id of the event that told of the refit."""
 
 
 # --- accesses ---------------------------------------------------------------------------------------------------------

@@ -233,7 +233,7 @@ class _Known:
             touched = [item for event in events for item in self._state.apply(event)]
             for item in dict.fromkeys(touched):
                 self._place(item)
-        reader = self._state.reader(name)
+        reader = self._state.reader(name, at)
         seen = eligible(self._policies, reader, at)
         visible = [item for item, ordinal in self._ids.items() if seen[ordinal]]
         return [document for item in visible for document in self._documents(item, reader)]

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ..projections.items import Item
+from ..projections.readers import Grant
 from ..projections.state import State
 from ..projections.uses import Use
 
@@ -43,7 +44,7 @@ def differences(replayed: State, live: State, *, verbose: bool = False) -> Itera
                 pair = getattr(one, field), getattr(other, field)
                 if pair[0] != pair[1]:
                     yield _difference(item, field, *pair, verbose=verbose)
-    yield from _entries("reader", "scopes", replayed.readers, live.readers, verbose=verbose)
+    yield from _entries("reader", "grant", _grants(replayed), _grants(live), verbose=verbose)
     yield from _entries("shown", "items", replayed.shown, live.shown, verbose=verbose)
     yield from _entries("used", "items", _uses(replayed), _uses(live), verbose=verbose)
     if list(replayed.shown) != list(live.shown) and replayed.shown == live.shown:
@@ -53,6 +54,12 @@ def differences(replayed: State, live: State, *, verbose: bool = False) -> Itera
 
 def _by_id(state: State) -> dict[str, Item]:
     return {item.id: item for item in state.all()}
+
+
+def _grants(state: State) -> dict[str, Grant]:
+    """Grants as they may be told: of a token only the beginning of its hash."""
+    known = state.readers.grants.items()
+    return {name: msgspec.structs.replace(grant, token_hash=grant.token_hash[:8]) for name, grant in known}
 
 
 def _uses(state: State) -> dict[str, tuple[Use, ...]]:

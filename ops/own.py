@@ -151,7 +151,7 @@ class _Replay:
         self._waiting.clear()
 
     def _searcher(self, at: int) -> Searcher:
-        return Searcher(self._overlay, self._encoders, self._overlay.state.reader(OWNER_NAME), at)
+        return Searcher(self._overlay, self._encoders, self._overlay.state.reader(OWNER_NAME, at), at)
 
     def _push(self, request: str, at: int, bar: float | None = None) -> tuple[str, ...]:
         push = compose(self._searcher(at), request, bar=bar)

@@ -72,7 +72,7 @@ def fold(
 def digest(state: State) -> str:
     """A hash over every item and reader, what sessions were shown and used and came of it, and the ranker's tuning."""
     uses = sorted(found for found in state.uses.all() if found[1])
-    apart = (sorted(state.readers.items()), state.shown, uses, state.tuning, state.feedback)
+    apart = (sorted(state.readers.grants.items()), state.shown, uses, state.tuning, state.feedback)
     hashed = hashlib.sha256(msgspec.msgpack.encode(apart))
     for item in sorted(state.all(), key=lambda item: item.id):
         hashed.update(msgspec.msgpack.encode(item))
@@ -157,7 +157,7 @@ def replay(
         events=found.events,
         unreadable=found.unreadable,
         items=_kinds(state),
-        readers=len(state.readers),
+        readers=len(state.readers.grants),
         position=str(state.position),
         took_s=round(found.took_s, 3),
         per_s=round(found.events / found.took_s) if found.events else 0,

@@ -31,6 +31,7 @@ from .graph import Graph
 from .items import Item
 from .names import NameIndex
 from .overlay import Overlay
+from .readers import Grant, Readers
 from .rows import GROUPS
 from .segment import FrozenRows, FrozenSegment
 from .snapshot_store import Opened, SnapshotStore
@@ -58,7 +59,7 @@ class Rest(msgspec.Struct, frozen=True):
     """Everything of the state that is neither an item nor a use."""
 
     position: Position
-    readers: dict[str, tuple[str, ...]]
+    readers: dict[str, Grant]
     shown: dict[str, dict[str, str]]
     tuning: Tuning = DEFAULT
     feedback: Feedback = msgspec.field(default_factory=Feedback)
@@ -133,7 +134,7 @@ def open_base(opened: Opened, *, between: Callable[[], None] = lambda: None) -> 
     try:
         rest = msgspec.msgpack.decode((folder / "state.msgpack").read_bytes(), type=Rest)
         state = State()
-        state.position, state.readers, state.shown = rest.position, rest.readers, rest.shown
+        state.position, state.readers, state.shown = rest.position, Readers(rest.readers), rest.shown
         state.tuning, state.feedback = rest.tuning, rest.feedback
         audiences = Audiences()
         labels = msgspec.msgpack.decode((folder / "rows/audiences.msgpack").read_bytes(), type=list[tuple[str, ...]])

@@ -11,9 +11,10 @@ from ..events import types as ev
 from ..events.envelope import OWNER_ONLY, RecordedEvent
 from ..events.position import START, Position
 from . import learning
-from .eligibility import OWNER_NAME, Reader
+from .eligibility import Reader
 from .feedback import Feedback
 from .items import Item, KeySource, Part, UseKey
+from .readers import Readers
 from .rows import WORDS_OF_A_TURN
 from .scripts import count_words
 from .situations import situations
@@ -37,7 +38,7 @@ class State:
         self.items: dict[str, Item] = {}
         """Items touched since the base."""
         self.position: Position = base.position if base else START
-        self.readers: dict[str, tuple[str, ...]] = dict(base.readers) if base else {}
+        self.readers: Readers = base.readers.copy() if base else Readers()
         self.shown: dict[str, dict[str, str]] = {s: dict(i) for s, i in base.shown.items()} if base else {}
         """By session: item ids that were pushed, with the item's `changed` at that time."""
         self.uses: Uses = Uses(base.uses if base else None)
@@ -58,9 +59,9 @@ class State:
             yield self.items.get(item.id, item)
         yield from (item for key, item in self.items.items() if key not in inherited)
 
-    def reader(self, name: str) -> Reader:
-        """The reader of that name. One that nobody granted anything has no scopes, and so sees nothing."""
-        return Reader(name) if name == OWNER_NAME else Reader(name, frozenset(self.readers.get(name, ())))
+    def reader(self, name: str, now: ev.Millis) -> Reader:
+        """The reader of that name at `now`. One whose grant does not count has no scopes, and so sees nothing."""
+        return self.readers.reader(name, now)
 
     def apply(self, recorded: RecordedEvent) -> tuple[str, ...]:
         """Fold one event in; returns the ids of the items it changed."""
@@ -330,13 +331,8 @@ def _flag(
     return handler
 
 
-def _granted(state: State, _recorded: RecordedEvent, event: ev.ReaderGranted) -> tuple[str, ...]:
-    state.readers[event.reader] = event.scopes
-    return ()
-
-
-def _revoked(state: State, _recorded: RecordedEvent, event: ev.ReaderRevoked) -> tuple[str, ...]:
-    state.readers.pop(event.reader, None)
+def _readers(state: State, recorded: RecordedEvent, _event: ev.Event) -> tuple[str, ...]:
+    state.readers.take(recorded)
     return ()
 
 
@@ -380,8 +376,8 @@ _HANDLERS: Final[dict[type[ev.Event], Callable[[State, RecordedEvent, Any], tupl
     ev.ItemUnmuted: _flag("muted", False),
     ev.ItemQuarantined: _flag("quarantined", True),
     ev.ItemReleased: _flag("quarantined", False),
-    ev.ReaderGranted: _granted,
-    ev.ReaderRevoked: _revoked,
+    ev.ReaderGranted: _readers,
+    ev.ReaderRevoked: _readers,
     ev.PushServed: _pushed,
     ev.ContextReset: _context_reset,
     ev.ItemOpened: _opened,

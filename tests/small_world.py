@@ -60,7 +60,7 @@ class World:
 
     def searcher(self, reader: str = "owner", now: int = NOW) -> Searcher:
         """A searcher for a reader."""
-        return Searcher(self.overlay, encoder(), self.overlay.state.reader(reader), now)
+        return Searcher(self.overlay, encoder(), self.overlay.state.reader(reader, now), now)
 
     def ranked(self, request: str, reader: str = "owner", now: int = NOW) -> list[Ranked]:
         """Everything that may fit, best first."""
@@ -86,7 +86,7 @@ Answer = list[tuple[str, Item, float, str]]
 
 def answers(overlay: Overlay, requests: Sequence[str], reader: str = "owner", now: int = NOW) -> list[Answer]:
     """Everything an overlay says to these requests, in a form that can be compared."""
-    searcher = Searcher(overlay, encoder(), overlay.state.reader(reader), now)
+    searcher = Searcher(overlay, encoder(), overlay.state.reader(reader, now), now)
     return [
         [(r.evidence.item.id, r.evidence.item, r.probability, r.evidence.anchor) for r in rank(searcher.find(request))]
         for request in requests

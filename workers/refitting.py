@@ -139,7 +139,7 @@ def _asked_again(
             overlay.apply(waiting)
             overlay.forget(forgotten)
             waiting.clear()
-            owner = overlay.state.reader(OWNER_NAME)
+            owner = overlay.state.reader(OWNER_NAME, outcome.at)
             searcher = Searcher(overlay, encoders, owner, outcome.at, session=outcome.session)
             asked.append(judged(searcher, outcome, model().features))
         if left:

@@ -114,7 +114,7 @@ def _counted(overlay: Overlay, encoders: Encoders, judged: Sequence[Pointed]) ->
         pushes[one.reader, one.session, one.request, one.at].append(one)
     counted: dict[tuple[str, str], Counts] = defaultdict(lambda: NOTHING)
     for (reader, session, request, at), pointed in pushes.items():
-        searcher = Searcher(overlay, encoders, overlay.state.reader(reader), at, session=session, weights=False)
+        searcher = Searcher(overlay, encoders, overlay.state.reader(reader, at), at, session=session, weights=False)
         spoke = speaker.keys(searcher, request, [one.item for one in pointed], at)
         for one in pointed:
             key = spoke.get(one.item)

@@ -26,7 +26,13 @@ def read(line: dict[str, Any], *, erased: bool = False) -> RecordedEvent:
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: f"{line['type']}-v{line['version']}")
 def test_a_stored_event_of_any_version_reads_as_it_was_meant(line: dict[str, Any]) -> None:
-    assert json.loads(msgspec.json.encode(read(line))) == line["reads_as"]
+    recorded, meant = read(line), line["reads_as"]
+    found = json.loads(msgspec.json.encode(recorded))
+    defaults = {field.name: field.default for field in msgspec.structs.fields(recorded.event)}
+    for name in found["event"].keys() - meant["event"].keys():  # the type got it after the line was written
+        del found["event"][name]
+        assert getattr(recorded.event, name) == defaults[name]
+    assert found == meant
 
 
 def test_every_event_type_and_every_version_of_it_has_a_golden_line() -> None:

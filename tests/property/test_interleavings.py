@@ -218,7 +218,7 @@ class Interleavings(RuleBasedStateMachine):
             assert {r.evidence.item.id for r in ranked[: len(named)]} == named
 
     def searcher(self, overlay: Overlay, reader: str) -> Searcher:
-        return Searcher(overlay, self.encoder, overlay.state.reader(reader), self.clock.now)
+        return Searcher(overlay, self.encoder, overlay.state.reader(reader, self.clock.now), self.clock.now)
 
     def answer(self, overlay: Overlay, reader: str, request: str) -> tuple[object, ...]:
         """All that a reader gets to know: every candidate with its probability, and the lines of the push."""

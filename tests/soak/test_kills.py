@@ -92,7 +92,7 @@ def everything(log: EventLog) -> Iterator[RecordedEvent]:
 def assert_answers_are_those_of_a_replay(client: Client, log: EventLog) -> None:
     replayed = Overlay(empty_base(encoder().dims), encoder())
     catch_up(replayed, log)
-    searcher = Searcher(replayed, encoder(), replayed.state.reader("owner"), now_ms())
+    searcher = Searcher(replayed, encoder(), replayed.state.reader("owner", now_ms()), now_ms())
     for request in REQUESTS:
         found = [(one.item, one.score) for one in client.search(request, limit=20).found]
         assert found == [(one.evidence.item.id, round(one.probability, 6)) for one in rank(searcher.find(request))][:20]

@@ -174,7 +174,7 @@ def best(
     session: str = "",
     links: bool = True,
 ) -> list[Evidence]:
-    asked = Searcher(world.overlay, encoder(), world.overlay.state.reader(reader), NOW, before, project, session)
+    asked = Searcher(world.overlay, encoder(), world.overlay.state.reader(reader, NOW), NOW, before, project, session)
     found = asked.find(request, links=links)
     return sorted((e for e in found if e.last_time > 0), key=lambda e: -e.last_time)
 

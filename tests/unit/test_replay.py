@@ -15,6 +15,7 @@ from instant_recall.projections.base import empty_base
 from instant_recall.projections.building import build, write
 from instant_recall.projections.encoders import load_encoders
 from instant_recall.projections.items import Part
+from instant_recall.projections.readers import Grant
 from instant_recall.projections.snapshot import open_base
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.projections.state import State
@@ -108,7 +109,7 @@ def test_a_replay_into_a_folder_makes_a_snapshot_that_answers_the_same(tmp_path:
 def test_differences_name_item_and_field_and_no_text_unless_asked() -> None:
     one, other = fold(filled(3)).state, fold(filled(4)).state
     other.edit("note:1", muted=True, parts=(Part("a secret"),))
-    other.readers["scout"] = ("work",)
+    other.readers.grant("scout", Grant(("work",), token_hash="5" * 64))
     other.shown["s1"] = {"note:1": "1-0"}
     found = list(differences(one, other))
     # The two logs were filled at two moments, so positions and times differ as well.
@@ -117,13 +118,14 @@ def test_differences_name_item_and_field_and_no_text_unless_asked() -> None:
         ("note:1", "muted"),
         ("note:1", "parts"),
         ("note:3", ""),
-        ("reader:scout", "scopes"),
+        ("reader:scout", "grant"),
         ("shown:s1", "items"),
     }
     assert all(d.replayed is None and d.live is None for d in found)
     told = {(d.item, d.field): (d.replayed, d.live) for d in differences(one, other, verbose=True)}
     assert told["note:1", "muted"] == ("false", "true")
     assert "a secret" in str(told["note:1", "parts"])
+    assert "5" * 20 not in str(told["reader:scout", "grant"])
     assert told["note:3", ""] == ("missing", "there")
     assert list(differences(one, fold(filled(0), State(one)).state)) == []
 

@@ -186,9 +186,9 @@ def test_an_event_that_was_applied_changes_nothing_when_it_is_delivered_again() 
 def test_a_reader_nobody_knows_has_no_scopes_and_a_revoked_one_loses_them() -> None:
     granted = ev.ReaderGranted(reader="sub:lab", scopes=("lab",))
 
-    assert fold().reader("sub:lab").scopes == frozenset()
-    assert fold(granted).reader("sub:lab").scopes == {"lab"}
-    assert fold(granted, ev.ReaderRevoked(reader="sub:lab")).reader("sub:lab").scopes == frozenset()
+    assert fold().reader("sub:lab", NOW).scopes == frozenset()
+    assert fold(granted).reader("sub:lab", NOW).scopes == {"lab"}
+    assert fold(granted, ev.ReaderRevoked(reader="sub:lab")).reader("sub:lab", NOW).scopes == frozenset()
 
 
 def test_what_was_shown_in_a_session_is_known_until_its_context_is_reset() -> None:
