@@ -16,6 +16,7 @@ from typing import Final
 from ..api.messages import OpenRequest, PushRequest, SearchRequest
 from ..events.errors import NotFound
 from ..projections.encoders import load_encoders
+from ..projections.scripts import is_pair
 from .playback import Playback
 from .probe_world import Things, with_a_reader_of_every_scope
 from .statistics import upper_bound
@@ -43,6 +44,12 @@ _CARRIERS: Final = (
     "is {name} still the right {kind} for it",
     "before we start, have a look at {name} and tell me what it says",
     "long day, half of it is forgotten already. anyway: take {name}, and then we go on with the rest of the list",
+    "starte bitte {name} und sag mir danach, was dabei herausgekommen ist",
+    "abre {name} y dime qué ha pasado con las facturas de la oficina",
+    "lance {name} pour moi, puis raconte-moi ce qui s'est passé",
+    "запусти {name} ещё раз, пожалуйста",
+    "用{name}来做这件事",
+    "これは{name}を使ってください",
 )
 _PLAIN_ENDING: Final = re.compile(r"[a-z]$", re.IGNORECASE)
 
@@ -179,7 +186,8 @@ def _open(playback: Playback, things: Things, probe: Probe) -> tuple[str, ...] |
 
 
 def _sayable(name: str) -> bool:
-    return len(re.findall(r"\w+", name)) <= _LONGEST and len(re.sub(r"\W", "", name)) >= 3
+    letters = re.sub(r"\W", "", name)
+    return len(re.findall(r"\w+", name)) <= _LONGEST and len(letters) >= (2 if is_pair(letters) else 3)
 
 
 def _inflected(rng: random.Random, name: str) -> str:

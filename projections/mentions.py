@@ -11,6 +11,7 @@ from rapidfuzz.distance import OSA
 from . import english
 from . import grammar as g
 from .items import Item
+from .languages import LATIN, languages_of
 from .sentence import Token, tokens
 
 _FEW: Final = 2
@@ -64,6 +65,8 @@ class Mention:
     def foreign(self) -> bool:
         """Whether the sentence is not in English, whose grammar is the only one known here."""
         others = self.around(_TELLING)
+        if 0 < len(languages_of(others)) < len(LATIN):
+            return True
         return len(others) > _FEW and sum(map(english.is_common, others)) * 2 < len(others)
 
     @cached_property

@@ -209,3 +209,21 @@ def test_a_turn_without_spaces_is_found_and_becomes_a_key() -> None:
     heron = world.overlay.state.get("skill:heron")
     assert heron is not None
     assert [key.phrase for key in heron.keys] == ["把实验室的服务器搬到新的机柜里"]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "abre otter y dime qué ha pasado con las facturas de la oficina",
+        "lance Otter pour moi, puis raconte-moi ce qui s'est passé",
+        "starte bitte den otter und sag mir was los ist",
+        "avvia otter per favore e dimmi che cosa è successo",
+        "用otter来做这件事",
+    ],
+)
+def test_a_name_that_is_an_english_word_is_one_in_a_sentence_that_is_not_english(request_: str) -> None:
+    world = World()
+    world.happens(skill("otter", "Sorts the receipts"))
+
+    assert list(world.searcher().named(request_)) == ["skill:otter"]
+    assert not world.searcher().named("an otter swims in the pond behind the house")
