@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Final
 
@@ -44,12 +44,12 @@ def tokenize(texts: Sequence[str]) -> list[list[str]]:
     Of ASCII texts the words are those of `bm25s.tokenize`, which takes ten times as long for one short request (it sets
     up progress bars that are never shown).
     """
-    return [_stems(_without_stops(_words(text))) for text in texts]
+    return [_stems(_without_stops(_words(text)), ascii_only=text.isascii()) for text in texts]
 
 
 def index_terms(texts: Sequence[str]) -> list[list[str]]:
     """What each text is indexed under: its plain terms, then those of the languages that it may be in."""
-    return [list(_both(text)) for text in texts]
+    return [_both(text) for text in texts]
 
 
 def request_terms(request: str, languages: Iterable[str]) -> list[tuple[str, ...]]:
@@ -63,7 +63,7 @@ def request_terms(request: str, languages: Iterable[str]) -> list[tuple[str, ...
     tried = [language for language in LATIN if language in frozenset(languages)]
     if len(words) >= SHORT:
         tried = [language for language in tried if language in own]
-    ways = [_stems(words), *(_tagged(words, language) for language in tried)]
+    ways = [_stems(words, ascii_only=request.isascii()), *(_tagged(words, language) for language in tried)]
     return [tuple(dict.fromkeys(filter(None, terms))) for terms in zip(*ways, strict=True)]
 
 
@@ -77,11 +77,12 @@ def language_of(term: str) -> str:
     return term.partition(TAG)[0] if TAG in term else ""
 
 
-def _both(text: str) -> Iterator[str]:
+def _both(text: str) -> list[str]:
     words, own = _read(text)
-    yield from _stems(words)
+    terms = _stems(words, ascii_only=text.isascii())
     for language in own:
-        yield from filter(None, _tagged(words, language))
+        terms += filter(None, _tagged(words, language))
+    return terms
 
 
 def _read(text: str) -> tuple[list[str], tuple[str, ...]]:
@@ -135,9 +136,9 @@ def _stem(language: str) -> Callable[[list[str]], list[str]]:
     return stem
 
 
-def _stems(words: list[str]) -> list[str]:
+def _stems(words: list[str], *, ascii_only: bool = False) -> list[str]:
     stems = _stem("english")(words)
-    if "".join(words).isascii():
+    if ascii_only:
         return stems
     return [
         stem if word.isascii() else fold(stem if word[0] < LATIN_END else stem_by_script(word))
