@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from ..events.codec import encode
+from ..events.envelope import Actor, EventDraft, draft
 from ..events.position import Position
-from ..events.types import PushServed
+from ..events.types import ItemOpened, Millis, PushServed, SearchServed, WhyServed
+from ..projections.eligibility import OWNER_NAME
 from ..projections.pointers import address, clean, gist
 from ..projections.push import Push
 from ..projections.ranker import Ranked, model
 from ..projections.why import Verdict
 from ..projections.words import heard
 from .history import View
-from .messages import Found, Pointer, PushRequest, WhyResponse
+from .messages import Found, Pointer, PushRequest, SearchRequest, WhyResponse
 
 GIST = 160
 """Characters that a search tells of what something says, where nothing tells what it is for."""
 
 
-def access(request: PushRequest, push: Push) -> PushServed:
+def pushed(request: PushRequest, push: Push) -> PushServed:
     """The event that a push leaves in the log."""
     items = [ranked.evidence.item for ranked, _ in push.pointers]
     return PushServed(
@@ -28,6 +31,25 @@ def access(request: PushRequest, push: Push) -> PushServed:
         tokens=push.tokens,
         request=heard(request.request),
     )
+
+
+def searched(request: SearchRequest, found: tuple[Found, ...]) -> SearchServed:
+    """The event that a search leaves in the log."""
+    items = tuple(one.item for one in found)
+    return SearchServed(reader=request.reader, session=request.session, items=items, request=heard(request.query))
+
+
+def access(event: PushServed | SearchServed | ItemOpened | WhyServed, asked_at: Millis) -> EventDraft:
+    """An access as it goes into the log; made before the answer goes out.
+
+    Raises:
+        InvalidEvent: the log could not take it (a control character in the session, an id of a thousand letters).
+            Then there is no answer either: what nobody could ever find in an audit must not be told.
+    """
+    actor = Actor() if event.reader == OWNER_NAME else Actor(kind="agent", name=event.reader)
+    made = draft(event, occurred_at=asked_at, actor=actor)
+    encode(made)
+    return made
 
 
 def pointer(ranked: Ranked, line: str) -> Pointer:

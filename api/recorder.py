@@ -1,7 +1,10 @@
 """Writes accesses (what was pushed, found, opened) to the log behind the requests' backs.
 
-An access must never make a request late or fail, so it is queued and appended in batches by a thread of its own. The
-last few accesses before a crash may be missing from the log; writes of the owner never take this way.
+An access must never make a request late, so it is queued and appended in batches by a thread of its own, within
+milliseconds of the answer. A stop waits until they are written. When the process is killed, or the machine loses its
+power, the accesses of the last few milliseconds are not in the log, nor are those that waited for a log that was away;
+writes never take this way. What could not be written is told in the process' own log (`access.dropped`,
+`access.lost`), with the readers' names.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from ..events.envelope import EventDraft
 from ..events.errors import InvalidEvent, LogFull, LogUnavailable
 from ..events.log import EventLog
 from ..events.types import PushServed
+from ..projections.eligibility import OWNER_NAME
 
 log = structlog.get_logger()
 
@@ -27,6 +31,11 @@ _SETTLED_S: Final = 0.5
 _POLL_S: Final = 0.002
 _WAITING: Final = 10_000
 """Accesses kept while the log cannot be reached; further ones are dropped and counted."""
+
+_FULL: Final = (
+    "The log has been away for so long that no more accesses can be kept, and nobody but the owner is answered without "
+    "one. See `instant-recall status`, then try again."
+)
 
 
 class Recorder:
@@ -42,22 +51,33 @@ class Recorder:
         self._thread.start()
 
     def __call__(self, draft: EventDraft) -> None:
-        """Queue one access; never waits, never raises."""
+        """Queue one access; never waits.
+
+        Raises:
+            LogUnavailable: too many are waiting, and another reader than the owner asks: what others see must be found
+                in an audit. The owner is answered all the same.
+        """
         self._pending[draft.event_id] = draft
         try:
             self._waiting.put_nowait(draft)
         except queue.Full:
             del self._pending[draft.event_id]
-            log.warning("access.dropped", event_id=draft.event_id)
+            reader = getattr(draft.event, "reader", "")
+            log.warning("access.dropped", event_id=draft.event_id, readers=[reader])
+            if reader != OWNER_NAME:
+                raise LogUnavailable(_FULL) from None
 
-    def shown(self, session: str) -> dict[str, str]:
-        """What a session was shown of which the log does not know yet: item ids, each with the `changed` it had then.
+    def shown(self, session: str, reader: str = OWNER_NAME) -> dict[str, str]:
+        """What a reader was shown in a session of which the log does not know yet: item ids, each with the `changed` it had then.
 
         Ask before reading the log: what is not told here any more is there.
         """
         shown: dict[str, str] = {}
         for waiting in list(self._pending.values()) if session else ():
-            if isinstance(waiting.event, PushServed) and waiting.event.session == session:
+            if isinstance(waiting.event, PushServed) and (waiting.event.session, waiting.event.reader) == (
+                session,
+                reader,
+            ):
                 shown |= zip(waiting.event.items, waiting.event.seen, strict=True)
         return shown
 
@@ -84,7 +104,8 @@ class Recorder:
                 self._write(batch)
             except Exception as error:  # noqa: BLE001 - the accesses after these must still be written
                 # Without a traceback: it may quote a request.
-                log.error("access.lost", count=len(batch), error=type(error).__name__)  # noqa: TRY400
+                readers = sorted({getattr(access.event, "reader", "") for access in batch})
+                log.error("access.lost", count=len(batch), readers=readers, error=type(error).__name__)  # noqa: TRY400
             for access in batch:
                 del self._pending[access.event_id]
 
@@ -95,7 +116,8 @@ class Recorder:
                 self._closing.wait(_AGAIN_S)
         except InvalidEvent as error:
             if len(batch) == 1:
-                log.warning("access.lost", count=1, error=type(error).__name__)
+                reader = getattr(batch[0].event, "reader", "")
+                log.warning("access.lost", count=1, readers=[reader], error=type(error).__name__)
                 return
             for access in batch:
                 self._write([access])

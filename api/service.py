@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from .. import __version__
-from ..events.envelope import EventDraft, draft, now_ms
+import msgspec
+
+from ..events.envelope import EventDraft, now_ms
 from ..events.errors import Refused
 from ..events.log import EventLog
 from ..events.moment import time_text
 from ..events.position import Position
-from ..events.types import ItemOpened, Millis, SearchServed
+from ..events.types import ItemOpened, Millis, WhyServed
 from ..projections import resolving
-from ..projections.eligibility import OWNER_NAME, eligible
+from ..projections.eligibility import OWNER_NAME
 from ..projections.encoders import Encoders
 from ..projections.evidence import Evidence
 from ..projections.items import Item
@@ -139,8 +140,8 @@ class Service(KeyService):
                 links=links,
             )
         self._pushes += 1
-        self._record(draft(answers.access(request, push), occurred_at=view.asked_at))
-        return PushResponse(
+        self._record(answers.access(answers.pushed(request, push), view.asked_at))
+        answer = PushResponse(
             pointers=tuple(answers.pointer(ranked, line) for ranked, line in push.pointers),
             block=push.block,
             tokens=push.tokens,
@@ -180,14 +181,8 @@ class Service(KeyService):
             ranked = rank(searcher.find(request.query), model_of(searcher.tuning))
             wanted = [r for r in ranked if not request.kinds or r.evidence.item.kind in request.kinds][: request.limit]
             lines = tuple(answers.found(r, searcher.versions.mark(r.evidence.item)) for r in wanted)
-        served = SearchServed(
-            reader=request.reader,
-            session=request.session,
-            items=tuple(r.evidence.item.id for r in wanted),
-            request=heard(request.query),
-        )
-        self._record(draft(served, occurred_at=view.asked_at))
-        return SearchResponse(
+        self._record(answers.access(answers.searched(request, lines), view.asked_at))
+        answer = SearchResponse(
             found=lines,
             position=str(position),
             generation=generation,
@@ -211,7 +206,7 @@ class Service(KeyService):
             text = exact_text(item, anchor)
             mark, newest = searcher.versions.mark(item), searcher.versions.newest(item.id)
         opened = ItemOpened(item=item.id, reader=request.reader, session=request.session, anchor=anchor)
-        self._record(draft(opened, occurred_at=view.asked_at))
+        self._record(answers.access(opened, view.asked_at))
         return OpenResponse(
             item=item.id,
             kind=item.kind,
@@ -237,8 +232,9 @@ class Service(KeyService):
         names: bool = True,
         links: bool = True,
     ) -> WhyResponse:
-        """The first gate that an item fails for a request. Leaves no access in the log. Slow: every row is compared.
+        """The first gate that an item fails for a request. Slow: every row is compared.
 
+        It is an access when another reader than the owner asks. The owner may look into things and leave no trace.
         `now`, `bar`, `names` and `links` are those of `push`.
 
         Raises:
@@ -266,7 +262,13 @@ class Service(KeyService):
                 links=links,
                 asked=not view.as_of or whose != OWNER_NAME or was_asked(self._log, request.request, view.now),
             )
-        return answers.verdict(finish(), view, position)
+        told = finish()
+        if not owner and told.gate != "not_indexed":
+            asked = WhyServed(
+                item=told.item, reader=request.reader, session=request.session, request=heard(request.request)
+            )
+            self._record(answers.access(asked, view.asked_at))
+        return told_to(asks, answers.verdict(told, view, position))
 
     def publish(self, request: PublishRequest) -> PublishResponse:
         """Store events, all or none. When this returns they are durable and the next push knows them.

@@ -277,6 +277,17 @@ class ItemOpened(Event, frozen=True, tag="item_opened"):
     anchor: str = ""
 
 
+class WhyServed(Event, frozen=True, tag="why_served"):
+    """A reader other than the owner was told why an item is, or is not, in a push of its own."""
+
+    forgettable: ClassVar[tuple[str, ...]] = ("request",)
+
+    item: str
+    reader: str
+    session: str = ""
+    request: str = ""
+
+
 class ItemHelped(Event, frozen=True, tag="item_helped"):
     """An item clearly helped in a session."""
 

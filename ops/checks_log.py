@@ -24,6 +24,7 @@ from ..events.types import (
     PushServed,
     SearchServed,
     SnapshotPublished,
+    WhyServed,
 )
 from ..workers.dead_letters import dead_letters, reactor_status
 from .checks import Finding, Patient
@@ -174,7 +175,9 @@ def reactor(patient: Patient) -> Iterator[Finding]:
         yield Finding("dead letter", "ok", "no event was set aside")
 
 
-_NO_WRITES: Final[tuple[type[Event], ...]] = (PushServed, SearchServed, ItemOpened, SnapshotPublished, LogArchived)
+_NO_WRITES: Final[tuple[type[Event], ...]] = (
+    PushServed, SearchServed, ItemOpened, WhyServed, SnapshotPublished, LogArchived,
+)  # fmt: skip
 
 
 def activity(patient: Patient) -> Iterator[Finding]:

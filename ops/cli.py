@@ -1,7 +1,7 @@
 """The command line, `instant-recall`: what a person, a script or a harness without Python types.
 
 Exit codes: 0 done, 1 it failed (one line says why and what to do), 2 it was typed wrongly. With --json standard output
-holds exactly one JSON object, for an error too: `{"error": CODE, "message": TEXT}`; CODE is `usage` with exit code 2.
+holds exactly one JSON object (`audit`: one a line, for each access), for an error too: `{"error": CODE, "message": TEXT}`; CODE is `usage` with exit code 2.
 Modules that take long to load are imported by the commands that need them: a `push` from a hook has to start at once.
 """
 
@@ -18,6 +18,7 @@ from .. import __version__
 from ..events.errors import RecallError
 from .cli_archiving import archive
 from .cli_asking import open_, push, search, why
+from .cli_audit import audit
 from .cli_cost import cost
 from .cli_data import correct, forget, import_, remember, snapshot
 from .cli_eval import eval_
@@ -97,6 +98,7 @@ for _command in (
     *(import_, remember, correct, forget, keys),
     *(push, why, search, open_),
     *(bar, refit),
+    audit,
     *(snapshot, snapshots, replay, archive),
     *(doctor, reactor, dead_letters),
     *(backup, restore, export),
