@@ -199,7 +199,8 @@ def _event(stored: StoredEnvelope, payload: bytes | None) -> Event:
 
 
 def _unreadable(stored: StoredEnvelope, why: Literal["unknown_type", "newer_version", "corrupt"]) -> UnreadableEvent:
-    return UnreadableEvent(stored_type=stored.type, stored_version=stored.version, why=why)
+    about = {name: found for name in ("item", "session", "reader") if isinstance(found := stored.body.get(name), str)}
+    return UnreadableEvent(stored_type=stored.type, stored_version=stored.version, why=why, **about)
 
 
 def _split(event: Event, cls: type[Event]) -> tuple[dict[str, Any], dict[str, Any]]:

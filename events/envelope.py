@@ -48,11 +48,18 @@ class EventDraft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnreadableEvent(Event, frozen=True, tag="unreadable"):
-    """Stands for a stored event that this version cannot read. Projections skip it; the stored bytes stay."""
+    """Stands for a stored event that this version cannot read; the stored bytes stay.
+
+    Projections skip it, unless it may keep something back: then it keeps back what it is about, as far as that is told.
+    """
 
     stored_type: str
     stored_version: int
     why: Literal["unknown_type", "newer_version", "corrupt"]
+    item: str = ""
+    session: str = ""
+    reader: str = ""
+    """What it is about, where that can be read."""
 
 
 class RecordedEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):

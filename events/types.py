@@ -12,6 +12,9 @@ from typing import ClassVar, Literal
 
 from .event import Event as Event  # noqa: PLC0414 - offered here with the others
 from .event import Millis as Millis  # noqa: PLC0414 - offered here with the others
+from .policy_types import AudienceChanged as AudienceChanged  # noqa: PLC0414 - offered here with the others
+from .policy_types import TopicMuted as TopicMuted  # noqa: PLC0414 - offered here with the others
+from .policy_types import TopicUnmuted as TopicUnmuted  # noqa: PLC0414 - offered here with the others
 from .tuning_types import BarSet as BarSet  # noqa: PLC0414 - offered here with the others
 from .tuning_types import RankerRefitted as RankerRefitted  # noqa: PLC0414 - offered here with the others
 from .tuning_types import RankerReverted as RankerReverted  # noqa: PLC0414 - offered here with the others
@@ -176,12 +179,16 @@ class ItemMuted(Event, frozen=True, tag="item_muted"):
 
     item: str
     reason: str = ""
+    session: str = ""
+    """Only in this session; empty: for good."""
 
 
 class ItemUnmuted(Event, frozen=True, tag="item_unmuted"):
     """The owner wants to hear of a muted item again."""
 
     item: str
+    session: str = ""
+    """Only the mute for this session is undone; empty: all mutes of the item are."""
 
 
 class ItemQuarantined(Event, frozen=True, tag="item_quarantined"):

@@ -28,6 +28,8 @@ class UseKey(msgspec.Struct, frozen=True, gc=False):
     """In how many sessions something alike was asked and the item helped, for a key that came from sessions."""
     session: str = ""
     """The last of those sessions."""
+    said_in: str = ""
+    """The session in which the phrase was said, for a key that came from sessions."""
     judged: float = 1.0
     """What the accesses say of it (see `key_weighed`); 1: nothing."""
     shown: int = 0
@@ -60,6 +62,8 @@ class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     parts: tuple[Part, ...] = ()
     keys: tuple[UseKey, ...] = ()
     audience: tuple[str, ...] = OWNER_ONLY
+    by_hand: bool = False
+    """The owner said by hand who may see it: no later record changes that."""
     project: str = ""
     recorded_at: Millis = 0
     changed: str = ""

@@ -14,9 +14,10 @@ import structlog
 
 from ..events.envelope import RecordedEvent, UnreadableEvent
 from ..events.position import Position
+from ..events.types import Millis
 from .addresses import Addresses
 from .base import Base
-from .eligibility import BoolArray, Policies
+from .eligibility import BoolArray, Muted, Policies, Reader, Refusals, refusals
 from .encoders import Encoders
 from .graph import HalfArray
 from .items import Item
@@ -24,6 +25,7 @@ from .names import NameIndex
 from .rows import GROUP_OF, GROUPS, Row, rows_of, terms_of
 from .segment import GrowingSegment, Segment
 from .state import State
+from .topics import TopicIndex, muted
 
 log = structlog.get_logger()
 
@@ -34,7 +36,7 @@ class _Added(NamedTuple):
     ordinal: int
     row: Row
     before: tuple[bool, int] | None
-    """Where the same row with another weight stood: whether in the base, and its number."""
+    """Where the same row with another weight or audience stood: whether in the base, and its number."""
 
 
 class Overlay:
@@ -48,6 +50,7 @@ class Overlay:
         self.alive_in_base: BoolArray = np.ones(len(base.segment), dtype=np.bool_)
         self.names = NameIndex()
         self._encoders = encoders
+        self._topics = TopicIndex()
         self._addresses = Addresses()
         self._ids: list[str] = []
         self._ordinals: dict[str, int] = {}
@@ -77,6 +80,19 @@ class Overlay:
                 )
             touched |= dict.fromkeys(self.state.apply(event))
         self._index([item for key in touched if (item := self.state.get(key))])
+
+    def refusals(self, reader: Reader, now: Millis, session: str = "") -> Refusals:
+        """For each ordinal what keeps the item from a reader who asks in a session; see eligibility.refusals."""
+        return refusals(self.policies, reader, now, self.muted(reader, session))
+
+    def muted(self, reader: Reader, session: str = "") -> Muted:
+        """What is muted for a reader who asks in a session, beside what is muted for good."""
+        mutes = self.state.mutes
+        if not mutes.topics and session not in mutes.items:
+            return Muted()
+        places = ((self.base.segment, self.alive_in_base), (self.segment, self.segment.alive))
+        items = [o for item in mutes.items.get(session, ()) if (o := self.ordinal(item)) is not None]
+        return muted(mutes, self._topics, session, items, places, self.policies.audiences.met_by(reader))
 
     def forgotten(self) -> list[str]:
         """Ids of the items that were forgotten."""
@@ -135,9 +151,9 @@ class Overlay:
             gone = {row: living.pop(row) for row in list(living) if row not in wanted}
             for place in gone.values():
                 self._kill(*place)
-            same = {row._replace(weight=1.0): place for row, place in gone.items()}
+            same = {_unlabelled(row): place for row, place in gone.items()}
             added += [
-                _Added(ordinal, row, same.get(row._replace(weight=1.0)) if same else None)
+                _Added(ordinal, row, same.get(_unlabelled(row)) if same else None)
                 for row in wanted
                 if row not in living
             ]
@@ -177,7 +193,7 @@ class Overlay:
                 self.segment.vectors.extend(group, rows, self._vectors(group, grouped[group]))
 
     def _vectors(self, group: int, added: list[_Added]) -> HalfArray:
-        """A vector for each row. One of which only the weight changed has it already: encoding takes two ms a key."""
+        """A vector for each row. One that says the same as before has it already: encoding takes two ms a key."""
         vectors = np.zeros((len(added), self._encoders.dims[group]), dtype=np.float16)
         new = [n for n, one in enumerate(added) if one.before is None]
         if new:
@@ -188,3 +204,8 @@ class Overlay:
                 segment: Segment = self.base.segment if in_base else self.segment
                 vectors[n] = segment.vectors.vector(group, number)
         return vectors
+
+
+def _unlabelled(row: Row) -> Row:
+    """What a row says, apart from its weight and from who may see it."""
+    return row._replace(weight=1.0, audience=())

@@ -12,7 +12,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from ..events.types import Millis
-from .eligibility import BoolArray, Reader, Rule, is_old, refusals, rule_of
+from .eligibility import BoolArray, Reader, Rule, is_old, only_over, rule_of
 from .encoders import Encoders
 from .english import is_common
 from .evidence import Evidence
@@ -21,6 +21,7 @@ from .last_time import points_back
 from .links import MOST_SESSIONS, Eyes, Link, neighbours
 from .look_back import Asked, Place, meant
 from .looks import Best, Look, visible_rows
+from .mutes import TopicMute
 from .name_evidence import Judge, Verdict
 from .names import named_in
 from .overlay import Overlay
@@ -65,7 +66,7 @@ class Searcher:
         self._session = session
         self._weights = weights
         self._now = now
-        self._refused = refusals(overlay.policies, reader, now)
+        self._refused = overlay.refusals(reader, now, session)
         self._visible: BoolArray = self._refused == 0
         self._old: BoolArray = is_old(self._refused)
         self.versions = Versions(overlay.state.get, self.sees, self.sees_if_asked)
@@ -99,6 +100,11 @@ class Searcher:
         ordinal = self._overlay.ordinal(item)
         return None if ordinal is None else rule_of(int(self._refused[ordinal]))
 
+    def muted_topic(self, item: str) -> TopicMute | None:
+        """The muted topic that keeps an item back, for the owner to be told; None when none does."""
+        ordinal, topics = self._overlay.ordinal(item), self._overlay.muted(self._reader, self._session).topics
+        return next((topic for topic, ordinals in topics if ordinal in ordinals), None)
+
     def get(self, item: str) -> Item | None:
         """The item, if the reader may see it."""
         return self._overlay.state.get(item) if self.sees(item) else None
@@ -109,10 +115,8 @@ class Searcher:
 
     def peek_name(self, item: str) -> str:
         """The name of an item that this reader was shown before, valid or not any more; empty for one held back."""
-        known = self._overlay.state.get(item)
-        if known is None or not self._reader.meets(known.audience):
-            return ""
-        return "" if known.muted or known.quarantined or known.forgotten else known.name
+        ordinal = self._overlay.ordinal(item)
+        return "" if ordinal is None or not only_over(int(self._refused[ordinal])) else self._known(item).name
 
     def visible_items(self) -> Iterable[Item]:
         """Every item that the reader may see."""

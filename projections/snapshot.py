@@ -29,6 +29,7 @@ from .encoders import Encoders
 from .feedback import Feedback
 from .graph import Graph
 from .items import Item
+from .mutes import Mutes
 from .names import NameIndex
 from .overlay import Overlay
 from .readers import Grant, Readers
@@ -63,6 +64,7 @@ class Rest(msgspec.Struct, frozen=True):
     shown: dict[str, dict[str, str]]
     tuning: Tuning = DEFAULT
     feedback: Feedback = msgspec.field(default_factory=Feedback)
+    mutes: Mutes = Mutes()
 
 
 def catch_up(
@@ -135,7 +137,7 @@ def open_base(opened: Opened, *, between: Callable[[], None] = lambda: None) -> 
         rest = msgspec.msgpack.decode((folder / "state.msgpack").read_bytes(), type=Rest)
         state = State()
         state.position, state.readers, state.shown = rest.position, Readers(rest.readers), rest.shown
-        state.tuning, state.feedback = rest.tuning, rest.feedback
+        state.tuning, state.feedback, state.mutes = rest.tuning, rest.feedback, rest.mutes
         audiences = Audiences()
         labels = msgspec.msgpack.decode((folder / "rows/audiences.msgpack").read_bytes(), type=list[tuple[str, ...]])
         for label in labels:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, get_args
 
 import msgspec
 
 from ..events import types as ev
-from ..events.envelope import OWNER_ONLY, RecordedEvent
+from ..events.envelope import OWNER_ONLY, RecordedEvent, UnreadableEvent
 from ..events.position import START, Position
-from . import learning
+from . import learning, policy
 from .eligibility import Reader
 from .feedback import Feedback
 from .items import Item, KeySource, Part, UseKey
+from .mutes import Mutes
 from .readers import Readers
 from .rows import WORDS_OF_A_TURN
 from .scripts import count_words
@@ -43,6 +44,7 @@ class State:
         """By session: item ids that were pushed, with the item's `changed` at that time."""
         self.uses: Uses = Uses(base.uses if base else None)
         self.feedback: Feedback = base.feedback.copy() if base else Feedback()
+        self.mutes: Mutes = base.mutes if base else Mutes()
         self.tuning: Tuning = base.tuning if base else DEFAULT
 
     def get(self, item: str) -> Item | None:
@@ -107,14 +109,17 @@ def _ended(recorded: RecordedEvent, said: ev.Millis | None = None) -> ev.Millis:
     return min(recorded.occurred_at, recorded.recorded_at) if said is None else said
 
 
-def _key(recorded: RecordedEvent, n: int, phrase: str, source: KeySource, session: str = "") -> UseKey:
+def _key(
+    recorded: RecordedEvent, n: int, phrase: str, source: KeySource, audience: policy.Audience, session: str = ""
+) -> UseKey:
     return UseKey(
         key=f"{recorded.event_id}/{n}",
         phrase=phrase,
         source=source,
         recorded_at=recorded.occurred_at,
-        audience=recorded.audience,
+        audience=audience,
         session=session,
+        said_in=session,
         negative=source == "rejected",
     )
 
@@ -129,6 +134,7 @@ def _record(state: State, recorded: RecordedEvent, event: ev.AssetRecorded | ev.
     if isinstance(event, ev.AssetRecorded):
         kind, aliases, purpose, description = event.kind, event.aliases, event.purpose, event.description
     parts = (Part(event.text),) if event.text else ()
+    audience = known.audience if known.by_hand else recorded.audience
     # A section that only moved within its file says nothing new.
     same = (known.name, known.aliases, known.purpose, known.description, known.parts) == (
         event.name, aliases, purpose, description, parts,
@@ -143,8 +149,8 @@ def _record(state: State, recorded: RecordedEvent, event: ev.AssetRecorded | ev.
         description=description,
         address=event.address,
         parts=parts,
-        keys=_keys(recorded, event, known.keys),
-        audience=recorded.audience,
+        keys=_keys(recorded, event, known.keys, audience),
+        audience=audience,
         recorded_at=recorded.occurred_at,
         changed=known.changed if same and known.changed else str(recorded.position),
         digest=event.digest,
@@ -171,7 +177,7 @@ _OWN: Final = frozenset({"owner", "import"})
 
 
 def _keys(
-    recorded: RecordedEvent, event: ev.AssetRecorded | ev.NoteRecorded, known: tuple[UseKey, ...]
+    recorded: RecordedEvent, event: ev.AssetRecorded | ev.NoteRecorded, known: learning.Keys, audience: policy.Audience
 ) -> tuple[UseKey, ...]:
     """The keys that a record brings: those it names, and those that its description tells of in the owner's words."""
     said: list[tuple[str, KeySource]] = []
@@ -181,38 +187,39 @@ def _keys(
     if recorded.actor.kind in _OWN and isinstance(event, ev.AssetRecorded):
         told = situations(event.description, event.text)
         said += [(phrase, "use_when") for phrase in told if phrase not in event.use_when]
-    return learning.recorded([_key(recorded, n, phrase, source) for n, (phrase, source) in enumerate(said)], known)
+    # What the item says of itself is for whom the item is; the request under way was for whom it was told.
+    to = {"use_when": audience, "stored": recorded.audience}
+    keys = [_key(recorded, n, phrase, source, to[source]) for n, (phrase, source) in enumerate(said)]
+    return learning.recorded(keys, known)
 
 
 def _turn(state: State, recorded: RecordedEvent, event: ev.TurnRecorded) -> tuple[str, ...]:
     item = f"session:{event.session}"
     known = state.get(item)
     kept = tuple(p for p in known.parts if p.anchor != f"t{event.turn}") if known else ()
-    first = known is None or known.recorded_at == 0
-    return state.edit(
+    part = Part(event.text, f"t{event.turn}", event.role)
+    # A turn for more eyes than the session has must not widen who sees the session, nor may it be seen by more.
+    audience = policy.after_turn(state, item, recorded.audience, part)
+    changed = state.edit(
         item,
         "session",
         name=event.session,
         project=event.project or (known.project if known else ""),
         address=item,
-        parts=(*kept, Part(event.text, f"t{event.turn}", event.role)),
-        # A turn for more eyes than the session has must not widen who sees the session.
-        audience=recorded.audience if first or known is None else _narrower(known.audience, recorded.audience),
+        parts=(*kept, part),
+        audience=audience,
         recorded_at=recorded.occurred_at,
         # Not at every turn: a session that goes on is not news to somebody who was pointed at it.
         changed=known.changed if known and known.changed else str(recorded.position),
         source_uri=recorded.source.uri,
     )
-
-
-def _narrower(known: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
-    """Labels that both have; the owner alone when they share none."""
-    return known if known == new else tuple(label for label in known if label in new) or OWNER_ONLY
+    return (*changed, *policy.keys_follow(state, event.session)) if known and known.audience != audience else changed
 
 
 def _session_closed(state: State, recorded: RecordedEvent, event: ev.SessionClosed) -> tuple[str, ...]:
     item = f"session:{event.session}"
     known = state.get(item)
+    audience = policy.after_turn(state, item, recorded.audience)
     changed = state.edit(
         item,
         "session",
@@ -220,14 +227,16 @@ def _session_closed(state: State, recorded: RecordedEvent, event: ev.SessionClos
         purpose=event.outcome,
         project=event.project or (known.project if known else ""),
         address=item,
-        audience=_narrower(known.audience, recorded.audience) if known and known.recorded_at else recorded.audience,
+        audience=audience,
         recorded_at=recorded.occurred_at,
         changed=str(recorded.position),
     )
     asked = (
         [p.text for p in known.parts if p.role == "owner" and count_words(p.text) >= WORDS_OF_A_TURN] if known else []
     )
-    keys = [_key(recorded, n, phrase, "session", event.session) for n, phrase in enumerate(asked)]
+    keys = [_key(recorded, n, phrase, "session", audience, event.session) for n, phrase in enumerate(asked)]
+    if known and known.audience != audience:
+        changed += policy.keys_follow(state, event.session)
     for helped in event.helped:
         changed += _edit_keys(state, helped, lambda known: learning.learned(known, keys))
     for used in event.used:
@@ -264,7 +273,8 @@ def _rejected(state: State, recorded: RecordedEvent, event: ev.PointerRejected) 
         return ()
     request = event.request.strip() or state.feedback.request_for(event.session, event.item)
     state.feedback.happened(event.session, event.item, rejected=True)
-    return _add_key(state, event.item, _key(recorded, 0, request, "rejected")) if request else ()
+    audience = policy.said_in(state, event.session, recorded.audience)
+    return _add_key(state, event.item, _key(recorded, 0, request, "rejected", audience)) if request else ()
 
 
 def _add_key(state: State, item: str, key: UseKey) -> tuple[str, ...]:
@@ -286,7 +296,7 @@ def _key_weighed(state: State, _recorded: RecordedEvent, event: ev.KeyWeighed) -
 def _key_added(state: State, recorded: RecordedEvent, event: ev.KeyAdded) -> tuple[str, ...]:
     if recorded.actor.kind in _FOREIGN:
         return ()
-    key = _key(recorded, 0, event.phrase, "owner")
+    key = _key(recorded, 0, event.phrase, "owner", recorded.audience)
     return _add_key(state, event.item, msgspec.structs.replace(key, negative=event.negative))
 
 
@@ -301,8 +311,9 @@ def _corrected(state: State, recorded: RecordedEvent, event: ev.OwnershipCorrect
     changed: tuple[str, ...] = ()
     if recorded.actor.kind in _FOREIGN:
         return changed
+    audience = policy.said_in(state, recorded.source.session, recorded.audience)
     for n, phrase in enumerate(filter(None, (event.request, event.said))):
-        changed += _add_key(state, event.item, _key(recorded, n, phrase, "correction"))
+        changed += _add_key(state, event.item, _key(recorded, n, phrase, "correction", audience))
     return changed[:1]
 
 
@@ -319,16 +330,6 @@ def _closed(state: State, recorded: RecordedEvent, event: ev.ItemClosed) -> tupl
     # No old version of something any more: that may be asked for, what is closed may not.
     end: dict[str, Any] = {"valid_until": _ended(recorded, event.closed_at), "superseded_by": None}
     return state.edit(event.item, reason=event.reason or "closed", **end)
-
-
-def _flag(
-    field: Literal["muted", "quarantined"], value: bool
-) -> Callable[[State, RecordedEvent, Any], tuple[str, ...]]:
-    def handler(state: State, _recorded: RecordedEvent, event: Any) -> tuple[str, ...]:
-        changes: dict[str, Any] = {field: value}
-        return state.edit(event.item, **changes)
-
-    return handler
 
 
 def _readers(state: State, recorded: RecordedEvent, _event: ev.Event) -> tuple[str, ...]:
@@ -372,10 +373,13 @@ _HANDLERS: Final[dict[type[ev.Event], Callable[[State, RecordedEvent, Any], tupl
     ev.OwnershipCorrected: _corrected,
     ev.ItemSuperseded: _superseded,
     ev.ItemClosed: _closed,
-    ev.ItemMuted: _flag("muted", True),
-    ev.ItemUnmuted: _flag("muted", False),
-    ev.ItemQuarantined: _flag("quarantined", True),
-    ev.ItemReleased: _flag("quarantined", False),
+    ev.ItemMuted: policy.muted,
+    ev.ItemUnmuted: policy.muted,
+    ev.TopicMuted: policy.topics,
+    ev.TopicUnmuted: policy.topics,
+    ev.AudienceChanged: policy.audience_changed,
+    ev.ItemQuarantined: policy.flag("quarantined", True),
+    ev.ItemReleased: policy.flag("quarantined", False),
     ev.ReaderGranted: _readers,
     ev.ReaderRevoked: _readers,
     ev.PushServed: _pushed,
@@ -386,4 +390,5 @@ _HANDLERS: Final[dict[type[ev.Event], Callable[[State, RecordedEvent, Any], tupl
     ev.BarSet: _tuned,
     ev.RankerRefitted: _tuned,
     ev.RankerReverted: _tuned,
+    UnreadableEvent: policy.unreadable,
 }

@@ -29,8 +29,10 @@ from .trivial import is_trivial
 Gate = Literal["found", "not_indexed", "not_asked", "filtered", "wrong_key", "drowned"]
 FilterRule = Literal[
     "",
+    "unreadable",
     "audience",
     "muted",
+    "topic_muted",
     "quarantined",
     "forgotten",
     "not_yet_valid",
@@ -269,7 +271,15 @@ def _refused(rule: FilterRule, item: Item, searcher: Searcher) -> str:
             return f"{since} ({item.reason})." if item.reason else f"{since}."
         case "already_shown":
             return "It was shown in this session already and has not changed since."
-        case "muted" | "quarantined" | "forgotten":
+        case "muted":
+            return "It is muted." if item.muted else "It is muted in this session."
+        case "topic_muted":
+            topic = searcher.muted_topic(item.id)
+            where = " in this session" if topic is not None and topic.session else ""
+            return f'It is muted{where}: topic "{topic.phrase if topic else ""}".'
+        case "unreadable":
+            return "Who may be told of it cannot be read, so nobody is; `instant-recall mutes` tells more."
+        case "quarantined" | "forgotten":
             return f"It is {rule}."
     return "It is held back for now; only the owner is told by what."
 

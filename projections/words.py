@@ -67,6 +67,28 @@ def request_terms(request: str, languages: Iterable[str]) -> list[tuple[str, ...
     return [tuple(dict.fromkeys(filter(None, terms))) for terms in zip(*ways, strict=True)]
 
 
+def readings(phrase: str, languages: Iterable[str]) -> list[list[str]]:
+    """The ways to read a phrase, as plain terms and in each language: terms of which a text about it has all.
+
+    Words that hold a sentence together are left out in the language whose they are, as they are of the texts in it.
+
+    Args:
+        phrase: a few words.
+        languages: those of which there are terms at all.
+    """
+    words = _without_stops(_words(phrase))
+    plain = _stems(words)
+    found = [plain]
+    for language in (language for language in LATIN if language in frozenset(languages)):
+        terms = zip(words, _tagged(words, language), plain, strict=True)
+        found.append([own or stem for word, own, stem in terms if word not in function_words(language)])
+    return [terms for terms in map(_once, found) if terms]
+
+
+def _once(terms: list[str]) -> list[str]:
+    return list(dict.fromkeys(terms))
+
+
 def is_plain(term: str) -> bool:
     """Whether a term is of no language in particular. A text is as long as it has plain terms."""
     return TAG not in term

@@ -19,7 +19,7 @@ DROPPED_AT_ONCE: Final = 1_000
 
 _WHOLE_SUBJECT: Final = (
     *(ev.TurnRecorded, ev.KeyAdded, ev.KeyRemoved, ev.OwnershipCorrected, ev.ItemClosed, ev.ItemMuted),
-    *(ev.ItemUnmuted, ev.ItemQuarantined, ev.ItemReleased, ev.ItemForgotten),
+    *(ev.ItemUnmuted, ev.AudienceChanged, ev.ItemQuarantined, ev.ItemReleased, ev.ItemForgotten),
 )
 
 

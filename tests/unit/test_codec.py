@@ -94,7 +94,8 @@ def test_an_unreadable_event_still_says_what_its_envelope_says() -> None:
     read = decode("owner", AT, ID, stored(type="dream_recorded", version=4, occurred_at=17), None)
 
     assert (read.position, read.event_id, read.occurred_at) == (AT, ID, 17)
-    assert read.event == UnreadableEvent(stored_type="dream_recorded", stored_version=4, why="unknown_type")
+    about = UnreadableEvent(stored_type="dream_recorded", stored_version=4, why="unknown_type", item="note:a")
+    assert read.event == about
 
 
 def test_a_field_that_a_later_release_added_is_passed_over() -> None:
