@@ -33,6 +33,9 @@ from .train_fit import Table, calibrate, fit
 FOLDS: Final = 5
 MOST_FALSE: Final = 0.15
 """Share of requests with nothing to find that may get a push."""
+SETS: Final = 0.3
+"""What sets of public requests weigh together, against the worlds together: they know nothing of an owner's notes, use
+keys or past, but their tools describe themselves as real ones do."""
 SILENT_KINDS: Final = ("none",)
 """Kinds in which nothing is right and nothing is hidden. Without any such: all requests that expect nothing."""
 
@@ -72,7 +75,10 @@ def make_table(asked: Sequence[Asked]) -> Table:
     """Lay all candidates out as rows. Requests without a candidate have none."""
     requests = Counter((one.world, one.source) for one in asked)
     sources = Counter(world for world, _ in requests)
-    share = {key: len(asked) / len(sources) / sources[key[0]] / count for key, count in requests.items()}
+    share = {
+        key: (1.0 if key[0] else SETS) * len(asked) / len(sources) / sources[key[0]] / count
+        for key, count in requests.items()
+    }
     rows = [row for one in asked for row in one.rows]
     sizes = [len(one.rows) for one in asked]
     weights = [share[one.world, one.source] for one in asked]
@@ -160,11 +166,15 @@ def judge(
 
 
 def best_fives(asked: Sequence[Asked], table: Table, probabilities: Floats) -> list[BestFive]:
-    """Of each request that names nothing its best five candidates, as reliability.py looks at them."""
+    """Of each request that names nothing its best five candidates, as reliability.py looks at them.
+
+    Where there are worlds, of theirs alone: a set's requests are not those of somebody's day.
+    """
+    worlds = any(one.world for one in asked)
     ends = np.cumsum([0, *(len(one.rows) for one in asked)])
     found: list[BestFive] = []
     for one, start, end in zip(asked, ends, ends[1:], strict=False):
-        if not one.named:
+        if not one.named and one.world >= worlds:
             rows = start + np.argsort(-probabilities[start:end], kind="stable")[:MOST]
             found.append([(float(probabilities[row]), bool(table.right[row])) for row in rows])
     return found

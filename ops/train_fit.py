@@ -9,7 +9,7 @@ in every request: that is what keeps quiet. The scale and the bias are then set 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -39,7 +39,7 @@ class Table:
     request: NDArray[np.int64]
     """Which request a row belongs to; ascending."""
     weight: Floats
-    """Worlds together count as much as sets together; within each, sources count alike whatever their size."""
+    """Worlds together and sets together have their shares; within each, sources count alike whatever their size."""
 
     def where(self, chosen: NDArray[np.bool_]) -> Table:
         """Some of the rows."""
@@ -65,6 +65,9 @@ class Fitted:
 def fit(table: Table) -> Fitted:
     """The weights for these requests. Both losses are convex, so that the same rows give the same weights.
 
+    No weight is below 0: features speak for an item, and more of what speaks for it must never speak against it. (Left
+    free, the weights of alike features go apart to both sides, and fit other owners less well.)
+
     Raises:
         RecallError: there is nothing to tell apart, or scipy is missing.
     """
@@ -78,7 +81,7 @@ def fit(table: Table) -> Fitted:
         ridge = np.append(RIDGE * at[:-1], 0.0)
         return first + ACROSS * second + float(ridge @ at) / 2, slope + ACROSS * other + ridge
 
-    found = _least(loss, np.zeros(table.features.shape[1] + 1))
+    found = _least(loss, np.zeros(table.features.shape[1] + 1), [(0, None)] * table.features.shape[1] + [(None, None)])
     ranked = Fitted(found[:-1], float(found[-1]))
     scale, shift = calibrate(ranked.odds(table.features), table.right, weight)
     return Fitted(scale * ranked.weights, scale * ranked.bias + shift)
@@ -126,9 +129,9 @@ def _across(features: Floats, right: NDArray[np.bool_], weight: Floats) -> _Loss
     return loss
 
 
-def _least(loss: _Loss, start: Floats) -> Floats:
+def _least(loss: _Loss, start: Floats, bounds: Sequence[tuple[float | None, float | None]] | None = None) -> Floats:
     minimize: Any = scipy("optimize").minimize
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 1_000})
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 1_000})
     return np.asarray(found.x, dtype=np.float64)
 
 

@@ -6,6 +6,7 @@ import pytest
 from instant_recall.events.errors import RecallError
 from instant_recall.ops import train
 from instant_recall.ops.train_data import Asked, read_all
+from instant_recall.ops.train_fit import Table, fit
 from instant_recall.projections.bar import AS_IT_IS
 from instant_recall.projections.encoders import load_encoders
 from instant_recall.projections.ranker import FEATURES, Model
@@ -70,9 +71,7 @@ def test_the_bar_lets_through_no_more_than_the_agreed_share_of_requests_with_not
     bar = train.choose_bar(requests, unseen)
 
     silent = [
-        top
-        for top, one in zip(train.together(requests, unseen, AS_IT_IS), requests, strict=True)
-        if one.kind == "none"
+        top for top, one in zip(train.together(requests, unseen, AS_IT_IS), requests, strict=True) if one.kind == "none"
     ]
     assert 0 < np.mean(np.array(silent) >= bar) <= train.MOST_FALSE
     figures = train.judge(requests, table, unseen, bar)
@@ -91,10 +90,10 @@ def test_requests_that_are_pushed_to_for_a_name_use_up_their_share_of_the_bar() 
     assert 1 <= figures["made-up/none"]["pushed"] <= train.MOST_FALSE * 14
 
 
-def test_worlds_and_sets_count_alike_whatever_their_size() -> None:
+def test_sets_have_their_share_beside_the_worlds_whatever_their_size() -> None:
     table = train.make_table([asked(0, (0.9, True)), *(asked(n, (0.5, False), world=False) for n in range(1, 10))])
 
-    assert table.weight[0] == pytest.approx(sum(table.weight[1:]))
+    assert sum(table.weight[1:]) == pytest.approx(train.SETS * table.weight[0])
 
 
 def test_a_world_is_asked_with_the_products_own_candidates_each_at_its_moment() -> None:
@@ -134,3 +133,15 @@ def test_requests_that_all_have_something_to_find_set_no_bar() -> None:
 
     with pytest.raises(RecallError, match="nothing"):
         train.choose_bar(requests, np.zeros(len(table.right)))
+
+
+def test_more_of_what_speaks_for_an_item_never_speaks_against_it() -> None:
+    # What is right has more of the first and, by accident, less of the second.
+    rng = np.random.default_rng(0)
+    right = np.tile([True, False, False], 60)
+    features = np.stack([right + rng.normal(0, 0.5, 180), 1 - right + rng.normal(0, 0.5, 180)], axis=1)
+
+    found = fit(Table(features, right, np.repeat(np.arange(60), 3), np.ones(180)))
+
+    assert found.weights[0] > 1
+    assert found.weights[1] == 0
