@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 UV ?= $(firstword $(wildcard $(BIN)/uv) uv)
 ITEMS ?= 10000
 
-.PHONY: help setup demo test lint format bench property soak lock clean
+.PHONY: help setup demo test lint format bench property fuzz soak lock clean
 
 help: ## List what can be made
 	@echo "Instant Recall. Type make and one of:"
@@ -38,6 +38,9 @@ bench: $(READY) ## Measure speed (ITEMS=10000)
 
 property: $(READY) ## Many random examples, for longer than `make test` gives them
 	$(BIN)/python -m pytest -m property $(ARGS) || test $$? -eq 5
+
+fuzz: $(READY) ## Thousands of wrong requests to a real server, for longer than `make test` sends them
+	$(BIN)/python -m pytest -m fuzz --timeout 3600 -s $(ARGS) || test $$? -eq 5
 
 soak: $(READY) ## The tests that run for minutes
 	$(BIN)/python -m pytest -m soak --timeout 3600 $(ARGS) || test $$? -eq 5
