@@ -13,6 +13,7 @@ import msgspec
 
 from ..projections.bar import reaches
 from ..projections.ranker import model
+from ..projections.scripts import count_words
 from .suite_result import AskedCase, CaseRow, Curve, Point
 
 RECALLS = tuple(n / 20 for n in range(1, 20))
@@ -38,7 +39,8 @@ def curve(
         probabilities: the scores are the ranker's, to which the bar applies as in a push (see projections/bar.py);
             otherwise a pointer is pushed when its score reaches the bar.
     """
-    rows = [_with_reaches(row) for row in rows] if probabilities else rows
+    if probabilities:
+        rows = [_with_reaches(case, row) for case, row in zip(cases, rows, strict=True)]
     reached = sorted((_right_score(case, row) for case, row in zip(cases, rows, strict=True)), reverse=True)
     expecting = sum(bool(case.expect) for case in cases)
     at_recall: dict[str, Point] = {}
@@ -67,8 +69,9 @@ def point(cases: Sequence[AskedCase], rows: Sequence[CaseRow], bar: float) -> Po
     )
 
 
-def _with_reaches(row: CaseRow) -> CaseRow:
-    return msgspec.structs.replace(row, scores=tuple(reaches(row.scores, model().push)))
+def _with_reaches(case: AskedCase, row: CaseRow) -> CaseRow:
+    push = model().push.of(count_words(case.request))
+    return msgspec.structs.replace(row, scores=tuple(reaches(row.scores, push)))
 
 
 def _right_score(case: AskedCase, row: CaseRow) -> float:

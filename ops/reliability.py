@@ -7,7 +7,7 @@ that name something are left out: what is named is certain by rule.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +15,7 @@ import numpy as np
 
 from ..projections.bar import AS_IT_IS, chance
 from ..projections.ranker import WEIGHTS, model
+from ..projections.scripts import count_words
 from .setups import SETUPS
 from .statistics import wilson
 from .suite_result import AskedCase, Calibration, CaseRow, Rate, Reliability, ReliabilityBin
@@ -30,28 +31,31 @@ BestFive = Sequence[tuple[float, bool]]
 """Of one request: how likely each pointer is to help, best first, and whether it was right."""
 
 
-def calibration(requests: Iterable[BestFive], push: tuple[float, float] = AS_IT_IS) -> Calibration:
+def calibration(requests: Sequence[BestFive], odds: Sequence[tuple[float, float]] = ()) -> Calibration:
     """What the probabilities of pointers and of whole pushes are worth; requests without any pointer do not count.
 
     Args:
         requests: their best five.
-        push: how the chance of a push follows from those of its pointers; see bar.chance.
+        odds: for each request the calibration of its push, as for bar.chance; none at all: they are as they are.
     """
-    answered = [request for request in requests if request]
-    pointers = [pointer for request in answered for pointer in request]
-    pushes = [(chance([one for one, _ in request], push), any(right for _, right in request)) for request in answered]
+    pointers = [pointer for request in requests for pointer in request]
+    pushes = [
+        (chance([one for one, _ in request], push), any(right for _, right in request))
+        for request, push in zip(requests, odds or [AS_IT_IS] * len(requests), strict=True)
+        if request
+    ]
     return Calibration(pointers=_reliability(pointers), pushes=_reliability(pushes))
 
 
 def of_rows(cases: Sequence[AskedCase], rows: Sequence[CaseRow]) -> Calibration:
     """Those of one setup without a bar."""
+    unnamed = [(case, row) for case, row in zip(cases, rows, strict=True) if max(row.scores, default=1.0) < 1]
     return calibration(
-        (
+        [
             [(score, item in case.expect) for item, score in zip(row.pushed, row.scores, strict=True)]
-            for case, row in zip(cases, rows, strict=True)
-            if max(row.scores, default=1.0) < 1
-        ),
-        model().push,
+            for case, row in unnamed
+        ],
+        [model().push.of(count_words(case.request)) for case, _ in unnamed],
     )
 
 

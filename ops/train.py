@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events.errors import RecallError
-from ..projections.bar import AS_IT_IS, chance, reaches
+from ..projections.bar import PLAIN, PushOdds, chance, reaches
 from ..projections.encoders import load_encoders
 from ..projections.pointers import MOST
 from ..projections.ranker import FEATURES, WEIGHTS
 from .reliability import BestFive, calibration
 from .train_data import Asked, read_all
-from .train_fit import Table, calibrate, fit
+from .train_fit import Table, calibrate_pushes, fit
 
 FOLDS: Final = 5
 MOST_FALSE: Final = 0.15
@@ -52,7 +52,8 @@ def run(folders: Sequence[Path], *, out: Path = WEIGHTS, seed: int = 0, encoder:
     table = make_table(asked)
     unseen = cross_validate(table, asked, seed)
     final = fit(table)
-    push = push_calibration(asked, table, unseen)
+    push = push_odds(asked, table, unseen)
+    fives = best_fives(asked, table, unseen)
     bar = choose_bar(asked, unseen, push)
     sources = ", ".join(dict.fromkeys(one.source for one in asked))
     written = {
@@ -64,7 +65,7 @@ def run(folders: Sequence[Path], *, out: Path = WEIGHTS, seed: int = 0, encoder:
         "data": sources,
         "seed": seed,
         "cases": len(asked),
-        "calibration": calibration(best_fives(asked, table, unseen), push),
+        "calibration": calibration([five for _, five in fives], [push.of(one.words) for one, _ in fives]),
         "cross_validated": judge(asked, table, unseen, bar, push),
     }
     out.write_bytes(msgspec.json.format(msgspec.json.encode(written), indent=2) + b"\n")
@@ -103,27 +104,28 @@ def cross_validate(table: Table, asked: Sequence[Asked], seed: int) -> Floats:
     return unseen
 
 
-def push_calibration(asked: Sequence[Asked], table: Table, probabilities: Floats) -> tuple[float, float]:
+def push_odds(asked: Sequence[Asked], table: Table, probabilities: Floats) -> PushOdds:
     """What makes of the chance that a push helps, as if its pointers were independent, one that holds on the whole."""
-    pushes = [request for request in best_fives(asked, table, probabilities) if request]
-    chances = np.clip([chance([one for one, _ in request]) for request in pushes], 1e-9, 1 - 1e-9)
-    right = np.array([any(right for _, right in request) for request in pushes], dtype=np.bool_)
-    scale, shift = calibrate(np.log(chances / (1 - chances)), right)
-    return round(scale, 4), round(shift, 4)
+    answered = [(one, five) for one, five in best_fives(asked, table, probabilities) if five]
+    return calibrate_pushes(
+        np.array([chance([pointer for pointer, _ in five]) for _, five in answered]),
+        np.array([one.words for one, _ in answered], dtype=np.int64),
+        np.array([any(right for _, right in five) for _, five in answered], dtype=np.bool_),
+    )
 
 
-def together(asked: Sequence[Asked], probabilities: Floats, push: tuple[float, float]) -> Floats:
+def together(asked: Sequence[Asked], probabilities: Floats, push: PushOdds) -> Floats:
     """For each request the chance that its push would help, without what it names; see bar.chance."""
     ends = np.cumsum([0, *(len(one.rows) for one in asked)])
     return np.array(
         [
-            chance(sorted(probabilities[start:end].tolist(), reverse=True), push)
-            for start, end in itertools.pairwise(ends.tolist())
+            chance(sorted(probabilities[start:end].tolist(), reverse=True), push.of(one.words))
+            for one, (start, end) in zip(asked, itertools.pairwise(ends.tolist()), strict=True)
         ]
     )
 
 
-def choose_bar(asked: Sequence[Asked], probabilities: Floats, push: tuple[float, float] = AS_IT_IS) -> float:
+def choose_bar(asked: Sequence[Asked], probabilities: Floats, push: PushOdds = PLAIN) -> float:
     """The lowest bar that lets through at most MOST_FALSE of the requests with nothing to find."""
     silent = [n for n, one in enumerate(asked) if one.kind in SILENT_KINDS] or [
         n for n, one in enumerate(asked) if not one.expecting
@@ -140,7 +142,7 @@ def choose_bar(asked: Sequence[Asked], probabilities: Floats, push: tuple[float,
 
 
 def judge(
-    asked: Sequence[Asked], table: Table, probabilities: Floats, bar: float, push: tuple[float, float] = AS_IT_IS
+    asked: Sequence[Asked], table: Table, probabilities: Floats, bar: float, push: PushOdds = PLAIN
 ) -> dict[str, dict[str, float]]:
     """By source and kind: how many expect something, have it first or among five above the bar, or get any push.
 
@@ -151,7 +153,7 @@ def judge(
     for number, one in enumerate(asked):
         rows = slice(ends[number], ends[number + 1])
         best = np.argsort(-probabilities[rows], kind="stable")
-        reached = reaches(probabilities[rows][best].tolist(), push)[:MOST]
+        reached = reaches(probabilities[rows][best].tolist(), push.of(one.words))[:MOST]
         order = [n for n, reach in zip(best, reached, strict=False) if reach >= bar]
         found = figures.setdefault(
             f"{one.source}/{one.kind}", {"cases": 0, "expecting": 0, "hit1": 0, "hit5": 0, "pushed": 0}
@@ -165,18 +167,18 @@ def judge(
     return figures
 
 
-def best_fives(asked: Sequence[Asked], table: Table, probabilities: Floats) -> list[BestFive]:
+def best_fives(asked: Sequence[Asked], table: Table, probabilities: Floats) -> list[tuple[Asked, BestFive]]:
     """Of each request that names nothing its best five candidates, as reliability.py looks at them.
 
     Where there are worlds, of theirs alone: a set's requests are not those of somebody's day.
     """
     worlds = any(one.world for one in asked)
     ends = np.cumsum([0, *(len(one.rows) for one in asked)])
-    found: list[BestFive] = []
+    found: list[tuple[Asked, BestFive]] = []
     for one, start, end in zip(asked, ends, ends[1:], strict=False):
         if not one.named and one.world >= worlds:
             rows = start + np.argsort(-probabilities[start:end], kind="stable")[:MOST]
-            found.append([(float(probabilities[row]), bool(table.right[row])) for row in rows])
+            found.append((one, [(float(probabilities[row]), bool(table.right[row])) for row in rows]))
     return found
 
 

@@ -22,6 +22,7 @@ from ..events.types import AssetRecorded, Millis
 from ..projections.encoders import Encoders
 from ..projections.evidence import Evidence
 from ..projections.ranker import FEATURES, features_of
+from ..projections.scripts import count_words
 from .playback import Playback, request_of
 from .public_sets import KEYS_OF_A_THING, Query, Thing, read_rows
 from .worlds import millis, read_world
@@ -49,6 +50,8 @@ class Asked:
     rows: tuple[tuple[float, ...], ...]
     """In the order of `FEATURES`; things that the request names are left out."""
     right: tuple[bool, ...]
+    words: int = 1
+    """Of the request."""
 
 
 def read_all(
@@ -87,7 +90,7 @@ def _ask_world(folder: Path, encoders: Encoders) -> Iterator[Asked]:
             playback.feed_until(millis(case.at))
             found = playback.service.candidates(request_of(case), now=millis(case.at))
             about = case.expect[0] if case.expect else case.id
-            yield _asked(folder.name, True, case.kind, about, case.expect, found, playback.world_id)
+            yield _asked(folder.name, True, case.kind, about, case.expect, found, playback.world_id, case.request)
     finally:
         playback.close()
 
@@ -131,7 +134,7 @@ def _ask_group(source: str, things: Sequence[Thing], queries: Sequence[Query], e
         for query in queries:
             found = service.candidates(PushRequest(request=query.text), now=_NOW)
             about = f"{source}/{query.relevant[0] if query.relevant else query.id}"
-            yield _asked(source, False, query.category, about, query.relevant, found, str)
+            yield _asked(source, False, query.category, about, query.relevant, found, str, query.text)
     finally:
         service.close()
 
@@ -144,6 +147,7 @@ def _asked(
     expect: Sequence[str],
     found: Sequence[Evidence],
     own_id: Callable[[str], str],
+    request: str,
 ) -> Asked:
     # What a request names is pushed whatever the model says, so the model learns nothing from it.
     weighed = [evidence for evidence in found if evidence.named < 0]
@@ -156,6 +160,7 @@ def _asked(
         named=len(weighed) < len(found),
         rows=tuple(_row(evidence) for evidence in weighed),
         right=tuple(own_id(evidence.item.id) in expect for evidence in weighed),
+        words=count_words(request),
     )
 
 

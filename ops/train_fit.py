@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events.errors import RecallError
+from ..projections.bar import LONG, PushOdds
 from .statistics import scipy
 
 ACROSS: Final = 0.2
@@ -25,8 +26,6 @@ RIDGE: Final = 0.3
 """How much the weights are drawn to zero, against requests that weigh 1 on average."""
 
 Floats = NDArray[np.float64]
-_AS_THEY_ARE: Final = np.array([1.0, 0.0])
-"""Scale and bias that change nothing: what they are drawn to, or what can be told apart perfectly has no best scale."""
 _Loss = Callable[[Floats], tuple[float, Floats]]
 
 
@@ -87,16 +86,38 @@ def fit(table: Table) -> Fitted:
     return Fitted(scale * ranked.weights, scale * ranked.bias + shift)
 
 
-def calibrate(odds: Floats, right: NDArray[np.bool_], weight: Floats | None = None) -> tuple[float, float]:
+def calibrate(odds: Floats, right: NDArray[np.bool_], weight: Floats) -> tuple[float, float]:
     """The scale and shift that make log-odds those of probabilities."""
-    plain = _across(odds[:, None], right, np.ones(len(odds)) if weight is None else weight)
+    scale, shift = _calibrated(odds[:, None], right, weight)
+    return float(scale), float(shift)
+
+
+def calibrate_pushes(chances: Floats, words: NDArray[np.int64], right: NDArray[np.bool_]) -> PushOdds:
+    """The same for pushes, with what the length of a request says of whether it needs anything.
+
+    Args:
+        chances: of each push, as bar.chance has it without a calibration.
+        words: of each request.
+        right: whether one of its pointers was.
+    """
+    bounded = np.clip(chances, 1e-9, 1 - 1e-9)
+    lengths = np.log(np.clip(words, 1, LONG))
+    scale, length, shift = _calibrated(np.stack([np.log(bounded / (1 - bounded)), lengths], axis=1), right)
+    return PushOdds(round(float(scale), 4), round(float(shift), 4), round(float(length), 4))
+
+
+def _calibrated(features: Floats, right: NDArray[np.bool_], weight: Floats | None = None) -> Floats:
+    """Weights and bias for log-odds (the first of the features) and whatever else there is."""
+    plain = _across(features, right, np.ones(len(features)) if weight is None else weight)
+    # What can be told apart perfectly has no best scale, so they are drawn to changing nothing.
+    as_it_is = np.zeros(features.shape[1] + 1)
+    as_it_is[0] = 1.0
 
     def loss(at: Floats) -> tuple[float, Floats]:
-        (lost, slope), off = plain(at), at - _AS_THEY_ARE
+        (lost, slope), off = plain(at), at - as_it_is
         return lost + RIDGE * float(off @ off) / 2, slope + RIDGE * off
 
-    scale, shift = _least(loss, _AS_THEY_ARE)
-    return float(scale), float(shift)
+    return _least(loss, as_it_is)
 
 
 def _within(table: Table, weight: Floats) -> _Loss:

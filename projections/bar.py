@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from .pointers import MOST
 
@@ -22,6 +22,25 @@ _NEVER_CERTAIN: Final = 1 - 2**-40
 
 AS_IT_IS: Final = (1.0, 0.0)
 """A calibration that changes nothing."""
+LONG: Final = 24
+"""Words from which on a request is simply long: a pasted page is no surer to need something than two sentences."""
+
+
+class PushOdds(NamedTuple):
+    """How the log-odds that a push helps follow from those of `chance`; from the training."""
+
+    scale: float = 1.0
+    shift: float = 0.0
+    length: float = 0.0
+    """For each unit of the logarithm of the request's words: who tells of a situation more often needs something of
+    their own than who asks what a word means."""
+
+    def of(self, words: int) -> tuple[float, float]:
+        """Scale and shift for a request of so many words."""
+        return self.scale, self.shift + self.length * math.log(max(1, min(words, LONG)))
+
+
+PLAIN: Final = PushOdds()
 
 
 def chance(probabilities: Sequence[float], calibration: tuple[float, float] = AS_IT_IS) -> float:

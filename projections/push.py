@@ -52,7 +52,7 @@ def compose(
     weights = model_of(searcher.tuning)
     least = weights.bar if bar is None else bar
     ranked = rank(searcher.find(request, names=names, links=links), weights)
-    fits = one_of_each(searcher, over(ranked, least, weights))
+    fits = one_of_each(searcher, over(ranked, least, request, weights))
     seen = shown or {}
     fresh = [r for r in fits if not was_shown(r.evidence.item, seen)]
     if not fresh:

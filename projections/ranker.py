@@ -15,8 +15,9 @@ from typing import Final
 
 import msgspec
 
-from .bar import AS_IT_IS, calibrated, reaches
+from .bar import PushOdds, calibrated, reaches
 from .evidence import Evidence
+from .scripts import count_words
 
 WEIGHTS: Final = Path(__file__).parent / "ranker.json"
 HALF: Final = 10.0
@@ -94,7 +95,7 @@ class Model(msgspec.Struct, frozen=True):
     bias: float
     bar: float
     """The chance that a push helps below which none is made; see bar.py."""
-    push: tuple[float, float] = AS_IT_IS
+    push: PushOdds = PushOdds()
     """How the chance that a push helps follows from its pointers' probabilities; see bar.chance."""
     data: str = ""
     seed: int = 0
@@ -158,13 +159,13 @@ def rank(found: list[Evidence], weights: Model | None = None) -> list[Ranked]:
     return sorted(ranked, key=_order)
 
 
-def over(ranked: list[Ranked], bar: float, weights: Model | None = None) -> list[Ranked]:
+def over(ranked: list[Ranked], bar: float, request: str, weights: Model | None = None) -> list[Ranked]:
     """Those of the ranking that a push with this bar may show, in their order; see bar.py.
 
     What the request seems to name and does not mean never rides along with something better: it has the words of the
     request by accident.
     """
-    push = (weights or model()).push
+    push = (weights or model()).push.of(count_words(request))
     may = [r for r in ranked if not r.evidence.doubted or calibrated(r.probability, push) >= bar]
     reached = reaches([r.probability for r in may], push)
     return [r for r, reach in zip(may, reached, strict=True) if reach >= bar]

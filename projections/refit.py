@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events.types import Millis
-from .bar import AS_IT_IS, reaches
+from .bar import PLAIN, PushOdds, reaches
 from .outcomes import DAY_MS, Outcome
 from .pointers import MOST
 from .ranker import Model, features_of
+from .scripts import count_words
 from .searcher import Searcher
 
 HELD_DAYS: Final = 7
@@ -62,6 +63,8 @@ class Judged:
     """What was right, or the request itself when nothing was: what counts together at most as OF_ONE."""
     features: Floats
     right: NDArray[np.bool_]
+    words: int = 1
+    """Of the request."""
 
 
 class Scores(NamedTuple):
@@ -103,6 +106,7 @@ def judged(searcher: Searcher, outcome: Outcome, features: Sequence[str]) -> Jud
         about=" ".join(sorted(outcome.right)) or f"? {outcome.request.casefold()}",
         features=np.array(rows, dtype=np.float64).reshape(len(rows), len(features)),
         right=np.array([evidence.item.id in outcome.right for evidence in asked], dtype=np.bool_),
+        words=count_words(outcome.request),
     )
 
 
@@ -179,14 +183,14 @@ def fit(requests: Sequence[Judged], prior: Weights) -> Weights:
     return Weights(np.round(at[:-1], 4), round(float(at[-1]), 4))
 
 
-def score(requests: Sequence[Judged], model: Weights, bar: float, push: tuple[float, float] = AS_IT_IS) -> Scores:
+def score(requests: Sequence[Judged], model: Weights, bar: float, push: PushOdds = PLAIN) -> Scores:
     """How a model does on requests, each counting as in `fit`, pushes plainly. `push` is as for bar.chance."""
     losses, right, false = [], 0, 0
     for one in requests:
         chance = np.clip(model.probabilities(one.features), 1e-9, 1 - 1e-9)
         losses.append(-float(np.sum(np.log(np.where(one.right, chance, 1 - chance)))))
         best = np.argsort(-chance, kind="stable")
-        reached = reaches(chance[best].tolist(), push)[:MOST]
+        reached = reaches(chance[best].tolist(), push.of(one.words))[:MOST]
         pushed = [row for row, reach in zip(best, reached, strict=False) if reach >= bar]
         right += bool(one.right[pushed].any())
         false += bool(pushed) and not one.right[pushed].any()

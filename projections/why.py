@@ -114,7 +114,7 @@ def why(
     """
     least = model_of(searcher.tuning).bar if bar is None else bar
     told = partial(_verdict, item, least)
-    known, rule = overlay.state.get(item), searcher.refused_by(item)
+    known, rule = searcher.know(item), searcher.refused_by(item)
     if rule == "superseded" and names and item in {evidence.item.id for evidence in searcher.find(request)}:
         rule = None  # it is asked for
     if known is None or (rule is not None and not owner):
@@ -237,7 +237,7 @@ def _rank(scores: Scores, own: float) -> int | None:
 def _cut(push: _Push, ranked: list[Ranked], place: int, pushed: list[str]) -> Cut:
     """What drowned the item that stands at a place among the candidates."""
     mine = ranked[place].evidence
-    if ranked[place] not in over(ranked, push.bar, model_of(push.searcher.tuning)):
+    if ranked[place] not in over(ranked, push.bar, push.request, model_of(push.searcher.tuning)):
         return "bar"
     if all(each.evidence.item.id != mine.item.id for each in push.ranked()):
         return "width"

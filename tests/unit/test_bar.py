@@ -1,8 +1,10 @@
 """How likely a push has to help, and which pointers stand in it."""
 
+import math
+
 from hypothesis import given
 from hypothesis import strategies as st
-from instant_recall.projections.bar import SHARE, calibrated, chance, reaches
+from instant_recall.projections.bar import LONG, SHARE, PushOdds, calibrated, chance, reaches
 from pytest import approx
 
 best_first = st.lists(st.floats(0, 1), max_size=12).map(lambda found: sorted(found, reverse=True))
@@ -56,3 +58,12 @@ def test_log_odds_are_scaled_and_shifted() -> None:
     assert calibrated(0.8, (2.0, 0.0)) == approx(16 / 17)
     assert calibrated(0.0, (2.0, 5.0)) == 0
     assert calibrated(0.999999999, (50.0, 5.0)) < 1
+
+
+def test_a_longer_request_is_likelier_to_need_something_up_to_a_length_where_it_is_simply_long() -> None:
+    odds = PushOdds(1.0, -1.0, 0.5)
+
+    assert odds.of(1) == odds.of(0) == (1.0, -1.0)
+    assert odds.of(8)[1] == approx(-1.0 + 0.5 * math.log(8))
+    assert odds.of(LONG) == odds.of(10_000)
+    assert chance([0.2], odds.of(12)) > chance([0.2], odds.of(3))

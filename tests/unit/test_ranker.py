@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from instant_recall.projections.bar import AS_IT_IS
+from instant_recall.projections.bar import PLAIN
 from instant_recall.projections.evidence import Evidence
 from instant_recall.projections.items import Item
 from instant_recall.projections.ranker import FEATURES, Ranked, model, over, rank
@@ -42,10 +42,14 @@ def test_named_items_come_first_in_the_order_of_naming_then_by_probability_then_
 
 def test_what_is_said_and_not_meant_never_rides_along_with_something_better() -> None:
     def found(item: str, probability: float, *, doubted: bool = False) -> Ranked:
-        return Ranked(Evidence(Item(id=item, kind="tool"), doubted=doubted), probability)
+        return Ranked(Evidence(Item(id=f"tool:{item}", kind="tool", name=item), doubted=doubted), probability)
 
-    ranking = [found("tool:lift", 0.4), found("tool:crane", 0.3, doubted=True), found("tool:hoist", 0.2)]
+    ranking = [found("lift", 0.4), found("crane", 0.3, doubted=True), found("hoist", 0.2)]
 
-    plain = msgspec.structs.replace(model(), push=AS_IT_IS)
-    assert [one.evidence.item.id for one in over(ranking, 0.45, plain)] == ["tool:lift", "tool:hoist"]
-    assert [one.evidence.item.id for one in over(ranking, 0.25, plain)] == ["tool:lift", "tool:crane", "tool:hoist"]
+    plain = msgspec.structs.replace(model(), push=PLAIN)
+    assert [one.evidence.item.id for one in over(ranking, 0.45, "lift it", plain)] == ["tool:lift", "tool:hoist"]
+    assert [one.evidence.item.id for one in over(ranking, 0.25, "lift it", plain)] == [
+        "tool:lift",
+        "tool:crane",
+        "tool:hoist",
+    ]

@@ -237,7 +237,7 @@ def test_what_does_not_go_together_is_refused(arguments: list[str]) -> None:
 def test_a_pointer_is_counted_at_the_bars_at_which_a_push_with_it_would_be_made() -> None:
     row = row_of(answer(RIGHT, b=0.3, a=0.2))
 
-    reached = chance((0.3, 0.2), model().push)
+    reached = chance((0.3, 0.2), model().push.of(len(RIGHT.request.split())))
     found = curve([asked(RIGHT)], [row], bars=(reached - 0.01, reached + 0.01))
 
     assert [one.recall for one in found.points] == [1.0, 0.0]

@@ -7,7 +7,7 @@ from instant_recall.events.errors import RecallError
 from instant_recall.ops import train
 from instant_recall.ops.train_data import Asked, read_all
 from instant_recall.ops.train_fit import Table, fit
-from instant_recall.projections.bar import AS_IT_IS
+from instant_recall.projections.bar import PLAIN
 from instant_recall.projections.encoders import load_encoders
 from instant_recall.projections.ranker import FEATURES, Model
 
@@ -71,7 +71,7 @@ def test_the_bar_lets_through_no_more_than_the_agreed_share_of_requests_with_not
     bar = train.choose_bar(requests, unseen)
 
     silent = [
-        top for top, one in zip(train.together(requests, unseen, AS_IT_IS), requests, strict=True) if one.kind == "none"
+        top for top, one in zip(train.together(requests, unseen, PLAIN), requests, strict=True) if one.kind == "none"
     ]
     assert 0 < np.mean(np.array(silent) >= bar) <= train.MOST_FALSE
     figures = train.judge(requests, table, unseen, bar)
