@@ -192,18 +192,21 @@ class ItemUnmuted(Event, frozen=True, tag="item_unmuted"):
 
 
 class ItemQuarantined(Event, frozen=True, tag="item_quarantined"):
-    """An item is held back until the owner has looked at it."""
+    """An item, or one turn of a session, is held back until the owner has looked at it."""
 
     forgettable: ClassVar[tuple[str, ...]] = ("reason",)
 
     item: str
+    anchor: str = ""
+    """The part that is held back; empty: all of it."""
     reason: str = ""
 
 
 class ItemReleased(Event, frozen=True, tag="item_released"):
-    """The owner looked at a quarantined item and let it go."""
+    """The owner looked at what was held back, an item or one part of it, and let it go."""
 
     item: str
+    anchor: str = ""
 
 
 class ReaderGranted(Event, frozen=True, tag="reader_granted"):

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from ..events.envelope import OWNER_ONLY
+from ..events.envelope import OWNER_ONLY, ActorKind
 from ..events.types import ItemKind, Millis
 
 KeySource = Literal["use_when", "stored", "correction", "session", "owner", "rejected"]
@@ -47,6 +47,10 @@ class Part(msgspec.Struct, frozen=True, gc=False):
     """What stands behind # in the address; empty for the whole item."""
     role: str = ""
     """Who said it, for a turn of a session."""
+    quoted: bool = False
+    """It came from elsewhere, and is a quotation: nothing of it becomes a key."""
+    held: str = ""
+    """What it says, while it is held back; `text` is empty then."""
 
 
 class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -70,6 +74,8 @@ class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Position of the event that last changed what the item says; a pointer is shown again only when this moves."""
     digest: str = ""
     source_uri: str = ""
+    by: ActorKind = "owner"
+    """What kind of actor recorded it; see `caps.py`."""
     supersedes: str | None = None
     superseded_by: str | None = None
     """What took its place; empty when something did and nobody said what; None when nothing did."""

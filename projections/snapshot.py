@@ -32,6 +32,7 @@ from .items import Item
 from .mutes import Mutes
 from .names import NameIndex
 from .overlay import Overlay
+from .quarantine import Held
 from .readers import Grant, Readers
 from .rows import GROUPS
 from .segment import FrozenRows, FrozenSegment
@@ -65,6 +66,7 @@ class Rest(msgspec.Struct, frozen=True):
     tuning: Tuning = DEFAULT
     feedback: Feedback = msgspec.field(default_factory=Feedback)
     mutes: Mutes = Mutes()
+    held: dict[str, Held] = msgspec.field(default_factory=dict)
 
 
 def catch_up(
@@ -137,7 +139,7 @@ def open_base(opened: Opened, *, between: Callable[[], None] = lambda: None) -> 
         rest = msgspec.msgpack.decode((folder / "state.msgpack").read_bytes(), type=Rest)
         state = State()
         state.position, state.readers, state.shown = rest.position, Readers(rest.readers), rest.shown
-        state.tuning, state.feedback, state.mutes = rest.tuning, rest.feedback, rest.mutes
+        state.tuning, state.feedback, state.mutes, state.held = rest.tuning, rest.feedback, rest.mutes, rest.held
         audiences = Audiences()
         labels = msgspec.msgpack.decode((folder / "rows/audiences.msgpack").read_bytes(), type=list[tuple[str, ...]])
         for label in labels:

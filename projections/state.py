@@ -10,7 +10,7 @@ import msgspec
 from ..events import types as ev
 from ..events.envelope import OWNER_ONLY, RecordedEvent, UnreadableEvent
 from ..events.position import START, Position
-from . import learning, policy
+from . import caps, learning, policy, quarantine
 from .eligibility import Reader
 from .feedback import Feedback
 from .items import Item, KeySource, Part, UseKey
@@ -45,6 +45,7 @@ class State:
         self.uses: Uses = Uses(base.uses if base else None)
         self.feedback: Feedback = base.feedback.copy() if base else Feedback()
         self.mutes: Mutes = base.mutes if base else Mutes()
+        self.held: quarantine.Quarantine = dict(base.held) if base else {}
         self.tuning: Tuning = base.tuning if base else DEFAULT
 
     def get(self, item: str) -> Item | None:
@@ -70,8 +71,12 @@ class State:
         if recorded.position <= self.position:
             return ()
         self.position = recorded.position
-        handler = _HANDLERS.get(type(recorded.event))
-        return handler(self, recorded, recorded.event) if handler else ()
+        counted = caps.counted(self, recorded)
+        handler = _HANDLERS.get(type(counted.event)) if counted else None
+        if counted is None or handler is None:
+            return ()
+        changed = handler(self, counted, counted.event)
+        return quarantine.looked_through(self, counted, changed) if counted.actor.kind in caps.FOREIGN else changed
 
     def forget(self, item: str) -> tuple[str, ...]:
         """Leave nothing of an item but its id, for good; returns the id, as `apply` does."""
@@ -79,6 +84,7 @@ class State:
         kind = known.kind if known else _kind_of(item)
         self.items[item] = Item(id=item, kind=kind, audience=OWNER_ONLY, forgotten=True)
         self.feedback.forget(item)
+        self.held = {address: held for address, held in self.held.items() if address.partition("#")[0] != item}
         if kind == "session":
             self.uses.forget(item.partition(":")[2])
         return (item,)
@@ -155,6 +161,7 @@ def _record(state: State, recorded: RecordedEvent, event: ev.AssetRecorded | ev.
         changed=known.changed if same and known.changed else str(recorded.position),
         digest=event.digest,
         source_uri=recorded.source.uri,
+        by=recorded.actor.kind,
         supersedes=event.supersedes,
         superseded_by=None,
         valid_from=event.valid_from,
@@ -170,8 +177,6 @@ def _record(state: State, recorded: RecordedEvent, event: ev.AssetRecorded | ev.
     return (event.item,)
 
 
-_FOREIGN: Final = frozenset({"web", "tool"})
-"""Whose words never become a key: a page could make itself be found for anything."""
 _OWN: Final = frozenset({"owner", "import"})
 """Whose descriptions are the owner's own words or files."""
 
@@ -180,10 +185,8 @@ def _keys(
     recorded: RecordedEvent, event: ev.AssetRecorded | ev.NoteRecorded, known: learning.Keys, audience: policy.Audience
 ) -> tuple[UseKey, ...]:
     """The keys that a record brings: those it names, and those that its description tells of in the owner's words."""
-    said: list[tuple[str, KeySource]] = []
-    if recorded.actor.kind not in _FOREIGN:
-        said += [(phrase, "use_when") for phrase in event.use_when]
-        said += [(event.request, "stored")] if event.request else []
+    said: list[tuple[str, KeySource]] = [(phrase, "use_when") for phrase in event.use_when]
+    said += [(event.request, "stored")] if event.request else []
     if recorded.actor.kind in _OWN and isinstance(event, ev.AssetRecorded):
         told = situations(event.description, event.text)
         said += [(phrase, "use_when") for phrase in told if phrase not in event.use_when]
@@ -197,7 +200,8 @@ def _turn(state: State, recorded: RecordedEvent, event: ev.TurnRecorded) -> tupl
     item = f"session:{event.session}"
     known = state.get(item)
     kept = tuple(p for p in known.parts if p.anchor != f"t{event.turn}") if known else ()
-    part = Part(event.text, f"t{event.turn}", event.role)
+    quoted = caps.cap_of(event, recorded.actor.kind) == "text"
+    part = Part(event.text, f"t{event.turn}", event.role, quoted)
     # A turn for more eyes than the session has must not widen who sees the session, nor may it be seen by more.
     audience = policy.after_turn(state, item, recorded.audience, part)
     changed = state.edit(
@@ -212,6 +216,7 @@ def _turn(state: State, recorded: RecordedEvent, event: ev.TurnRecorded) -> tupl
         # Not at every turn: a session that goes on is not news to somebody who was pointed at it.
         changed=known.changed if known and known.changed else str(recorded.position),
         source_uri=recorded.source.uri,
+        by=known.by if known and known.recorded_at else recorded.actor.kind,
     )
     return (*changed, *policy.keys_follow(state, event.session)) if known and known.audience != audience else changed
 
@@ -231,9 +236,8 @@ def _session_closed(state: State, recorded: RecordedEvent, event: ev.SessionClos
         recorded_at=recorded.occurred_at,
         changed=str(recorded.position),
     )
-    asked = (
-        [p.text for p in known.parts if p.role == "owner" and count_words(p.text) >= WORDS_OF_A_TURN] if known else []
-    )
+    said = [part.text for part in known.parts if part.role == "owner" and not part.quoted] if known else []
+    asked = [text for text in said if count_words(text) >= WORDS_OF_A_TURN]
     keys = [_key(recorded, n, phrase, "session", audience, event.session) for n, phrase in enumerate(asked)]
     if known and known.audience != audience:
         changed += policy.keys_follow(state, event.session)
@@ -264,13 +268,7 @@ def _helped(state: State, recorded: RecordedEvent, event: ev.ItemHelped) -> tupl
     return ()
 
 
-_TRUSTED: Final = frozenset({"owner", "agent"})
-"""Who may say that a pointer is of no use: what a page or a tool says moves nothing."""
-
-
 def _rejected(state: State, recorded: RecordedEvent, event: ev.PointerRejected) -> tuple[str, ...]:
-    if recorded.actor.kind not in _TRUSTED:
-        return ()
     request = event.request.strip() or state.feedback.request_for(event.session, event.item)
     state.feedback.happened(event.session, event.item, rejected=True)
     audience = policy.said_in(state, event.session, recorded.audience)
@@ -294,8 +292,6 @@ def _key_weighed(state: State, _recorded: RecordedEvent, event: ev.KeyWeighed) -
 
 
 def _key_added(state: State, recorded: RecordedEvent, event: ev.KeyAdded) -> tuple[str, ...]:
-    if recorded.actor.kind in _FOREIGN:
-        return ()
     key = _key(recorded, 0, event.phrase, "owner", recorded.audience)
     return _add_key(state, event.item, msgspec.structs.replace(key, negative=event.negative))
 
@@ -309,8 +305,6 @@ def _key_removed(state: State, _recorded: RecordedEvent, event: ev.KeyRemoved) -
 
 def _corrected(state: State, recorded: RecordedEvent, event: ev.OwnershipCorrected) -> tuple[str, ...]:
     changed: tuple[str, ...] = ()
-    if recorded.actor.kind in _FOREIGN:
-        return changed
     audience = policy.said_in(state, recorded.source.session, recorded.audience)
     for n, phrase in enumerate(filter(None, (event.request, event.said))):
         changed += _add_key(state, event.item, _key(recorded, n, phrase, "correction", audience))
@@ -378,8 +372,8 @@ _HANDLERS: Final[dict[type[ev.Event], Callable[[State, RecordedEvent, Any], tupl
     ev.TopicMuted: policy.topics,
     ev.TopicUnmuted: policy.topics,
     ev.AudienceChanged: policy.audience_changed,
-    ev.ItemQuarantined: policy.flag("quarantined", True),
-    ev.ItemReleased: policy.flag("quarantined", False),
+    ev.ItemQuarantined: quarantine.quarantined,
+    ev.ItemReleased: quarantine.released,
     ev.ReaderGranted: _readers,
     ev.ReaderRevoked: _readers,
     ev.PushServed: _pushed,
