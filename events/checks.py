@@ -11,7 +11,7 @@ import msgspec
 
 from .envelope import EventDraft
 from .errors import InvalidEvent
-from .types import EVENT_TYPES, Event
+from .types import EVENT_TYPES, Event, TopicMuted
 
 MAX_ID_BYTES = 512
 """Bytes of an item's id, and of every other id: they are keys of maps, and are repeated in later events."""
@@ -19,12 +19,20 @@ MAX_ID_BYTES = 512
 MAX_LABEL_BYTES = 4_096
 """Bytes of any other text that stays in the stream for ever (a URI, an anchor, a project). Free text is payload."""
 
+MAX_LABELS = 32
+"""Audience labels on one thing, and scopes of one reader. Who needs more of them needs one for them all."""
+
+MAX_PHRASE = 200
+"""Characters of a topic that is muted: what is longer is no topic."""
+
 EARLIEST, LATEST = -62_135_596_800_000, 253_402_300_799_999
 """The years 1 to 9999 in milliseconds: what every date library can show, so no later reader fails on one."""
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_LABEL = re.compile(r"[A-Za-z0-9_.:/-]{1,64}")
+_LABEL_FIELDS = frozenset(("audience", "scopes"))
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_ID_FIELDS = frozenset(("item", "items", "used", "helped", "supersedes", "by", "key", "session", "reader", "scopes"))
+_ID_FIELDS = frozenset(("item", "items", "used", "helped", "supersedes", "by", "key", "session", "reader", "mute"))
 _TIME_FIELDS = frozenset(("valid_from", "valid_until", "closed_at"))
 _INT64 = range(-(1 << 63), 1 << 63)
 
@@ -45,12 +53,27 @@ def check(draft: EventDraft) -> None:
             f"event_id {draft.event_id!r:.60} is not a UUID in lower case. Make one with new_event_id()."
         )
     _check_time("occurred_at", draft.occurred_at)
-    for label in draft.audience:
-        _check_text("audience", label, MAX_ID_BYTES, may_be_empty=False)
+    check_labels("audience", draft.audience)
     _check_text("actor.name", draft.actor.name, MAX_LABEL_BYTES)
     for name in draft.source.__struct_fields__:
         _check_text(f"source.{name}", getattr(draft.source, name), MAX_LABEL_BYTES)
     _check_event(draft.event)
+
+
+def check_labels(name: str, labels: Iterable[str]) -> None:
+    """Refuse labels that are none. They are never mended: a label that is cut or cleaned is another one, maybe wider.
+
+    Plain letters only: two labels that look alike and are not the same would let somebody in, or keep them out.
+
+    Raises:
+        InvalidEvent: the message names the field, and says what a label is.
+    """
+    labels = tuple(labels)
+    if len(labels) > MAX_LABELS:
+        raise InvalidEvent(f"{name} has {len(labels)} labels; {MAX_LABELS} is the most.")
+    for label in labels:
+        if not _LABEL.fullmatch(label):
+            raise InvalidEvent(f"{name} has the label {label!r:.60}. One is 1 to 64 of A-Z, a-z, 0-9 and -_.:/ .")
 
 
 def event_class(event: Event) -> type[Event]:
@@ -67,10 +90,16 @@ def event_class(event: Event) -> type[Event]:
 
 def _check_event(event: Event) -> None:
     cls = type(event)
+    if isinstance(event, TopicMuted) and not 0 < len(event.phrase.strip()) <= MAX_PHRASE:
+        raise InvalidEvent(f"phrase has to be 1 to {MAX_PHRASE} characters. Name the topic in a few words.")
+    if isinstance(event, TopicMuted):
+        _check_text("phrase", event.phrase, MAX_LABEL_BYTES)
     for field in fields_of(cls):
         if field.name in cls.forgettable:
             continue
         value = getattr(event, field.name)
+        if field.name in _LABEL_FIELDS:
+            check_labels(field.name, value)
         if isinstance(value, int) and value not in _INT64:
             raise InvalidEvent(f"{field.name} is {value}, which needs over 64 bits. Give a smaller number.")
         _check_numbers(field.name, value)

@@ -224,7 +224,7 @@ class EventLogContract(ABC):
             UnreadableEvent(stored_type="dream_recorded", stored_version=1, why="unknown_type"),
             UnreadableEvent(stored_type="note_recorded", stored_version=99, why="newer_version"),
             UnreadableEvent(stored_type="", stored_version=0, why="corrupt"),
-            UnreadableEvent(stored_type="note_recorded", stored_version=1, why="corrupt"),
+            UnreadableEvent(stored_type="note_recorded", stored_version=1, why="corrupt", item="note:good"),
             UnreadableEvent(stored_type="", stored_version=0, why="corrupt"),
         ]
 
