@@ -72,7 +72,7 @@ class KeyService:
             item = _meant(overlay, searcher, request.item, owner=owner)
             seen = searcher.visible_keys(item)
             fits = searcher.row_fits(request.request, item) if request.request.strip() else {}
-            position = str(overlay.position)
+            position = str(overlay.position) if owner else ""
         keys = tuple(_told(key, fits.get(row_of_key(key)), owner=owner) for key in seen)
         best = max((key for key in keys if _fit(key) > 0 and not key.not_for), key=_fit, default=None)
         return KeysResponse(
@@ -208,10 +208,10 @@ def _told(key: UseKey, fit: tuple[float, float] | None, *, owner: bool) -> Key:
         source=key.source,
         event=key.key.partition("/")[0],
         since=key.recorded_at,
-        weight=key.weight,
+        weight=key.weight if owner else 1.0,
         not_for=key.negative,
         audience=key.audience if owner else (),
-        support=key.support,
+        support=key.support if owner else 1,
         **({name: getattr(key, name) for name in _COUNTS} if owner else {}),
         words=words if words is None else round(words, 4),
         meaning=meaning if meaning is None else round(meaning, 4),

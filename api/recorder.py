@@ -68,7 +68,7 @@ class Recorder:
                 raise LogUnavailable(_FULL) from None
 
     def shown(self, session: str, reader: str = OWNER_NAME) -> dict[str, str]:
-        """What a reader was shown in a session of which the log does not know yet: item ids, each with the `changed` it had then.
+        """What a reader was shown in a session of which the log does not know yet: item ids, with their `changed` then.
 
         Ask before reading the log: what is not told here any more is there.
         """

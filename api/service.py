@@ -21,10 +21,11 @@ from ..projections.encoders import Encoders
 from ..projections.evidence import Evidence
 from ..projections.items import Item
 from ..projections.overlay import Overlay
-from ..projections.own_model import fate, model_of
+from ..projections.own_model import model_of
 from ..projections.push import compose
-from ..projections.ranker import model, rank
+from ..projections.ranker import rank
 from ..projections.searcher import Searcher
+from ..projections.shown import shown_to
 from ..projections.snapshot_store import SnapshotStore
 from ..projections.why import why
 from ..projections.words import heard
@@ -56,7 +57,7 @@ from .messages import (
     WriteResponse,
 )
 from .opening import exact_text
-from .precision import precision
+from .standing import standing, told_to
 from .writes import Writer
 
 PUSH_BUDGET_S: Final = 0.15
@@ -96,7 +97,7 @@ class Service(KeyService):
         self._clock = clock
         self._server = server
         self._record = record or (lambda access: self._log.append([access]) and None)
-        self._shown: Callable[[str], dict[str, str]] = getattr(record, "shown", lambda _session: {})
+        self._shown: Callable[[str, str], dict[str, str]] = getattr(record, "shown", lambda _session, _reader: {})
         self._settle: Callable[[], bool] = getattr(record, "settle", lambda: True)
         self._writer = Writer(log, clock)
         self._follower = Follower(log, encoders, snapshots)
@@ -127,14 +128,17 @@ class Service(KeyService):
         """
         began = time.perf_counter()
         request = admitted(request)
-        waiting = self._shown(request.session)  # before the log is read: an access is in one of the two
+        waiting = self._shown(request.session, request.reader)  # before the log is read: an access is in one of the two
         with self._view(request, PUSH_BUDGET_S, now) as view:
             overlay = view.overlay
             position, generation = overlay.position, overlay.base.generation
+            searcher = self._searcher(overlay, request, view.now)
             push = compose(
-                self._searcher(overlay, request, view.now),
+                searcher,
                 request.request,
-                shown=overlay.state.shown.get(request.session, {}) | waiting | dict.fromkeys(request.already_shown, ""),
+                shown=shown_to(overlay.state.shown, request.session, request.reader)
+                | waiting
+                | dict.fromkeys(request.already_shown, ""),
                 bar=bar,
                 names=names,
                 links=links,
@@ -152,6 +156,7 @@ class Service(KeyService):
             took_ms=_ms_since(began),
             as_of=view.as_of,
         )
+        return told_to(searcher.reader, answer)
 
     def candidates(self, request: PushRequest, *, now: Millis | None = None) -> list[Evidence]:
         """Everything that the push would choose from, not ranked: what the ranker is trained on."""
@@ -190,6 +195,7 @@ class Service(KeyService):
             took_ms=_ms_since(began),
             as_of=view.as_of,
         )
+        return told_to(searcher.reader, answer)
 
     def open(self, request: OpenRequest, *, now: Millis | None = None) -> OpenResponse:
         """The exact text behind an address, an id, or a name that only one item has.
@@ -201,7 +207,8 @@ class Service(KeyService):
         request = admitted(request)
         with self._view(request, READ_BUDGET_S, now) as view:
             overlay = view.overlay
-            searcher = Searcher(overlay, self._encoders, overlay.state.reader(request.reader, view.now), view.now)
+            eyes = overlay.state.reader(request.reader, view.now)
+            searcher = Searcher(overlay, self._encoders, eyes, view.now, session=request.session)
             item, anchor = resolving.meant(overlay, searcher, request.address)
             text = exact_text(item, anchor)
             mark, newest = searcher.versions.mark(item), searcher.versions.newest(item.id)
@@ -245,10 +252,11 @@ class Service(KeyService):
         owner, whose = request.reader == OWNER_NAME, request.for_reader or request.reader
         if whose != request.reader and not owner:
             raise Refused("Only the owner may ask about another reader's push. Ask about your own.")
-        waiting = self._shown(request.session)
+        waiting = self._shown(request.session, whose)
         with self._view(request, READ_BUDGET_S, now) as view:
             overlay = view.overlay
             searcher, position = self._searcher(overlay, request, view.now, whose), overlay.position
+            asks = overlay.state.reader(request.reader, view.now)
             item = resolving.subject(overlay, searcher, request.item, owner=owner)
             finish = why(
                 overlay,
@@ -256,7 +264,7 @@ class Service(KeyService):
                 request.request,
                 item,
                 owner=owner,
-                shown=overlay.state.shown.get(request.session, {}) | waiting,
+                shown=shown_to(overlay.state.shown, request.session, whose) | waiting,
                 bar=bar,
                 names=names,
                 links=links,
@@ -319,32 +327,17 @@ class Service(KeyService):
         return tuning.refit(self._log, tuned, request, self._clock)
 
     def status(self, request: StatusRequest = StatusRequest()) -> StatusResponse:  # noqa: B008 - it is frozen
-        """How things stand, or stood, for the owner. Pushes, uptime, encoder and server are the present ones."""
+        """How things stand, or stood, as far as the reader may know. Uptime and encoder are the present ones."""
         with self._view(admitted(request), READ_BUDGET_S, None) as view:
-            overlay = view.overlay
-            seen = eligible(overlay.policies, overlay.state.reader(OWNER_NAME, view.now), view.now)
-            counts = overlay.policies.count_by_kind(seen)
-            base, applied, touched = overlay.base, overlay.position, len(overlay)
-            tuned = overlay.state.tuning
-            used = precision(overlay.state.feedback, view.now) if request.reader == OWNER_NAME else ()
-        return StatusResponse(
-            version=__version__,
-            owner=self._log.owner,
-            position=str(applied if view.as_of else self._log.last_position()),
-            applied=str(applied),
-            generation=base.generation,
-            snapshot_position=str(base.position),
-            overlay_items=touched,
-            items=counts,
-            pushes=self._pushes,
+            reader = view.overlay.state.reader(request.reader, view.now)
+            told = standing(view, reader, owner=self._log.owner)
+        present = {"position": told.applied if view.as_of else str(self._log.last_position()), "pushes": self._pushes}
+        return msgspec.structs.replace(
+            told,
             uptime_s=round(time.monotonic() - self._started, 1),
             encoder=self._encoders.fingerprint,
-            bar=model_of(tuned).bar,
-            bar_default=model().bar,
-            refit=fate(tuned),
             server=self._server,
-            as_of=view.as_of,
-            precision=used,
+            **(present if reader.is_owner else {}),
         )
 
     def follow(self, budget_s: float = 0.005) -> None:

@@ -12,7 +12,7 @@ from typing import get_args
 
 import numpy as np
 
-from ..events.envelope import EventDraft, draft
+from ..events.envelope import OWNER_ONLY, EventDraft, draft
 from ..events.types import AssetKind, AssetRecorded, NoteRecorded
 
 _FUNCTION_WORDS = (
@@ -78,13 +78,23 @@ def make_words(seed: int = 0, size: int = VOCABULARY) -> Words:
     return Words(tuple(made), np.cumsum(weights / weights.sum()))
 
 
-def make_drafts(items: int, *, seed: int = 0) -> Iterator[EventDraft]:
-    """Events for `items` items: four notes of 40 to 100 words, then an asset with name, description and a use key."""
+def make_drafts(items: int, *, seed: int = 0, scopes: int = 0) -> Iterator[EventDraft]:
+    """Events for `items` items: four notes of 40 to 100 words, then an asset with name, description and a use key.
+
+    With `scopes` each item is for one or two of that many (see `scope`); without, for the owner alone.
+    """
     words = make_words(seed)
     rng = np.random.default_rng([seed, 1])
+    labels = np.random.default_rng([seed, 4])
     for number in range(items):
         event = _asset(number, words, rng) if number % ASSET_SHARE == ASSET_SHARE - 1 else _note(number, words, rng)
-        yield draft(event)
+        drawn = sorted(set(labels.integers(scopes, size=int(labels.integers(1, 3))).tolist())) if scopes else []
+        yield draft(event, audience=tuple(map(scope, drawn)) or OWNER_ONLY)
+
+
+def scope(number: int) -> str:
+    """The label of one of the made-up scopes, from 0."""
+    return f"scope-{number + 1:02d}"
 
 
 def make_requests(count: int, drafts: Sequence[EventDraft], *, seed: int = 0) -> list[str]:

@@ -49,8 +49,13 @@ class RowVectors(Protocol):
         """Cosine of the request with every row; NaN for rows that are left to a graph."""
         ...
 
-    def nearest(self, request: RequestVectors, kind: int, visible: BoolArray, count: int) -> NDArray[np.int64]:
-        """About `count` visible rows of a kind that stand nearest to the request; only for what `compare` left out."""
+    def nearest(
+        self, request: RequestVectors, kind: int, visible: BoolArray, count: int, *, exact: bool = False
+    ) -> NDArray[np.int64]:
+        """About `count` visible rows of a kind that stand nearest to the request; only for what `compare` left out.
+
+        `exact`: those that are nearest, whatever else there is.
+        """
         ...
 
     def compare_at(self, request: RequestVectors, rows: NDArray[np.int64]) -> Cosines:
@@ -95,7 +100,9 @@ class Vectors:
                 found[group.rows] = cosines(vector, group.matrix)
         return found
 
-    def nearest(self, request: RequestVectors, kind: int, visible: BoolArray, count: int) -> NDArray[np.int64]:
+    def nearest(
+        self, request: RequestVectors, kind: int, visible: BoolArray, count: int, *, exact: bool = False
+    ) -> NDArray[np.int64]:
         """See RowVectors.
 
         Hidden rows are left out before the cut: the search is widened until enough visible rows are found, and for a
@@ -103,7 +110,7 @@ class Vectors:
         """
         group, vector = self.groups[GROUP_OF[kind]], request[GROUP_OF[kind]]
         seen = np.flatnonzero(visible[group.rows])
-        if group.graph is None or len(seen) <= EXACT_UP_TO // 2:
+        if group.graph is None or exact or len(seen) <= EXACT_UP_TO // 2:
             return group.rows[seen[top(cosines(vector, group.matrix[seen]), np.arange(len(seen)), count)]]
         wide = count
         while True:
@@ -154,6 +161,8 @@ class GrowingVectors:
         kind: int,  # noqa: ARG002
         visible: BoolArray,  # noqa: ARG002
         count: int,  # noqa: ARG002
+        *,
+        exact: bool = False,  # noqa: ARG002
     ) -> NDArray[np.int64]:
         """See RowVectors."""
         return np.zeros(0, dtype=np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from .asset_index import Group, Vectors
 from .eligibility import Audiences, Policies
 from .items import Item
 from .names import NameIndex
+from .replacing import is_chained
 from .rows import Row, rows_of
 from .segment import FrozenRows, FrozenSegment
 from .state import State
@@ -40,6 +42,11 @@ class Base:
         if ordinal is None or known is None:
             return {}
         return {row: number for number, row in enumerate(rows_of(known), int(self.segment.first_row[ordinal]))}
+
+    @cached_property
+    def chained(self) -> list[int]:
+        """Ordinals of the items that replaced something or were replaced."""
+        return [n for n, item in enumerate(map(self.state.get, self.ids)) if item is not None and is_chained(item)]
 
     @property
     def position(self) -> Position:

@@ -18,7 +18,7 @@ DAYS: Final = 60
 SESSIONS: Final = 1_000
 """Sessions whose pointers are followed; the longest untouched is dropped first, and counts as it stood."""
 PUSHES: Final = 20
-"""Pushes of a session whose requests are remembered."""
+"""Pushes of a session, and of one reader, whose requests are remembered."""
 
 
 class Day(msgspec.Struct, frozen=True, gc=False):
@@ -54,6 +54,7 @@ class Asked(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
     request: str
     items: tuple[str, ...]
+    reader: str = "owner"
 
 
 class Followed(msgspec.Struct, frozen=True):
@@ -61,7 +62,7 @@ class Followed(msgspec.Struct, frozen=True):
 
     shown: dict[str, Shown] = {}
     asked: tuple[Asked, ...] = ()
-    """Latest last."""
+    """Of each reader the latest last."""
 
 
 class Feedback(msgspec.Struct):
@@ -75,14 +76,16 @@ class Feedback(msgspec.Struct):
         """One that can be changed without changing this one."""
         return Feedback(dict(self.days), dict(self.sessions))
 
-    def pushed(self, at: Millis, session: str, items: tuple[str, ...], request: str) -> None:
+    def pushed(self, at: Millis, session: str, items: tuple[str, ...], request: str, reader: str = "owner") -> None:
         """A push was answered."""
         day = at // DAY_MS
         self._count(day, Day(1, bool(items), len(items), len(items) if session else 0))
         if session and items:
             known = self.sessions.pop(session, Followed())
             shown = known.shown | {item: Shown(day) for item in items}
-            asked = (*known.asked, Asked(request, items))[-PUSHES:]
+            others = [one for one in known.asked if one.reader != reader]
+            mine = [*(one for one in known.asked if one.reader == reader), Asked(request, items, reader)]
+            asked = (*others, *mine[-PUSHES:])
             self.sessions[session] = Followed(shown, asked)
             if len(self.sessions) > SESSIONS:
                 del self.sessions[next(iter(self.sessions))]
@@ -100,10 +103,14 @@ class Feedback(msgspec.Struct):
             self.sessions[session] = Followed(known.shown | {item: after}, known.asked)
             self._count(before.day, _difference(before, after))
 
-    def request_for(self, session: str, item: str) -> str:
-        """The request of the last push of a session that pointed at an item; empty when that is not known."""
+    def request_for(self, session: str, item: str, reader: str | None = None) -> str:
+        """The request of the last push of a session that pointed at an item; empty when that is not known.
+
+        `reader`: whose pushes are meant; None: anybody's, which only the owner may be told.
+        """
         known = self.sessions.get(session, Followed())
-        return next((asked.request for asked in reversed(known.asked) if item in asked.items), "")
+        mine = (asked for asked in reversed(known.asked) if reader in {None, asked.reader})
+        return next((asked.request for asked in mine if item in asked.items), "")
 
     def forget(self, item: str) -> None:
         """Leave no request that led to an item, and nothing of a session when it is one. The counts stay."""
@@ -113,7 +120,7 @@ class Feedback(msgspec.Struct):
         for name, known in list(self.sessions.items()):
             if item in known.shown:
                 shown = {one: what for one, what in known.shown.items() if one != item}
-                asked = tuple(Asked("", one.items) if item in one.items else one for one in known.asked)
+                asked = tuple(Asked("", one.items, one.reader) if item in one.items else one for one in known.asked)
                 self.sessions[name] = Followed(shown, asked)
 
     def last(self, days: int, now: Millis) -> Day:

@@ -53,6 +53,19 @@ class Part(msgspec.Struct, frozen=True, gc=False):
     """What it says, while it is held back; `text` is empty then."""
 
 
+class Replaced(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """Something took an item's place; see `replacing.py`."""
+
+    by: str
+    """Id of what did; empty when nobody said."""
+    until: Millis
+    """When the item stopped being in force."""
+    at: str
+    """Position of the event that says so; empty when that was no news."""
+    told: bool = False
+    """The owner said it of the item itself; else the newer one's record says it, and it holds for whom that is for."""
+
+
 class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One thing the owner has. Replaced, never changed; see `state.py` for how events make it."""
 
@@ -79,6 +92,14 @@ class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     supersedes: str | None = None
     superseded_by: str | None = None
     """What took its place; empty when something did and nobody said what; None when nothing did."""
+    replaced: tuple[Replaced, ...] = ()
+    """Each that took its place since it was last recorded or closed, of one the latest word; the latest last."""
+    replaces: tuple[str, ...] = ()
+    """Ids of all whose place it took, `supersedes` last, when there are several."""
+    said: str = ""
+    """What `changed` was before something took its place; empty when it said something new itself since."""
+    valid_before: Millis | None = None
+    """What `valid_until` was before something took its place."""
     valid_from: Millis | None = None
     valid_until: Millis | None = None
     reason: str = ""

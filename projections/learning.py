@@ -12,6 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from ..events.types import KeyWeighed
+from .eligibility import OWNER_NAME
 from .instances import need_of
 from .items import KeySource, UseKey
 from .words import heard, tokenize
@@ -40,10 +41,15 @@ def weighed(key: UseKey) -> UseKey:
 def added(keys: Keys, key: UseKey) -> Keys:
     """The keys with one more; as they are when the same is there already.
 
-    What the owner says last counts: a positive key takes the place of a rejection of the very same request.
+    What the owner says last counts: a positive key takes the place of a rejection of the very same request. It does
+    so only where all who may see the rejection may see the key: it is not there for the others.
     """
     if not key.negative:
-        keys = tuple(k for k in keys if k.source != "rejected" or k.phrase != key.phrase)
+        keys = tuple(
+            k
+            for k in keys
+            if k.source != "rejected" or k.phrase != key.phrase or not {*k.audience} <= {*key.audience, OWNER_NAME}
+        )
     if any(_same(k, key) for k in keys):
         return keys
     return _bounded((*keys, key), key.source) if key.source == "rejected" else (*keys, key)
@@ -86,9 +92,7 @@ def recorded(new: list[UseKey], known: Keys) -> Keys:
     told = [key for key in known if key.source in {"use_when", "stored"}]
     before: dict[tuple[str, KeySource, tuple[str, ...]], UseKey] = {(k.phrase, k.source, k.audience): k for k in told}
     kept = [
-        key
-        if (old := before.get((key.phrase, key.source, key.audience))) is None
-        else replace(old, key=key.key)
+        key if (old := before.get((key.phrase, key.source, key.audience))) is None else replace(old, key=key.key)
         for key in new
     ]
     return (*kept, *(k for k in known if k.source not in {"use_when", "stored"}))
@@ -114,10 +118,16 @@ def _terms(phrase: str) -> frozenset[str]:
 
 
 def _bounded(keys: Keys, source: KeySource) -> Keys:
-    """At most MOST keys of a source: those with most support, of equals the latest, of one session's the first."""
-    mine = [key for key in keys if key.source == source]
-    if len(mine) <= MOST:
+    """At most MOST keys of a source: those with most support, of equals the latest, of one session's the first.
+
+    For each audience by itself: what a reader may not see takes no place from what they may.
+    """
+    if len(keys) <= MOST:
         return keys
-    best = sorted(mine, key=lambda key: (-key.support, -key.recorded_at))[:MOST]
-    kept = {key.key for key in best}
+    mine: dict[tuple[str, ...], list[UseKey]] = {}
+    for key in keys:
+        if key.source == source:
+            mine.setdefault(key.audience, []).append(key)
+    best = [sorted(some, key=lambda key: (-key.support, -key.recorded_at))[:MOST] for some in mine.values()]
+    kept = {key.key for some in best for key in some}
     return tuple(key for key in keys if key.source != source or key.key in kept)

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events.types import Millis
+from .cutting import best_of
 from .eligibility import BoolArray
 from .last_time import Back
 from .overlay import Overlay
 from .segment import Segment
-from .text_index import any_of, languages_in, may_be_seam
+from .text_index import any_of, heard_of, languages_in, may_be_seam
 from .uses import Use
 from .words import request_terms, tokenize
 
@@ -100,7 +101,7 @@ def meant(
     words = words_share(asked.back.rest, asked.recent, places, pool)
     fit = times_fit(asked.back, recorded, pool)
     new = recency(recorded, asked.now, pool)
-    found = candidates((words, fit, new), pool)
+    found = candidates((words, fit, new), pool, overlay.id_of)
     meaning = meanings(found)
     given = words + PERIOD * fit + RECENCY * new
     scores = {
@@ -118,7 +119,8 @@ def _in_project(ordinal: int, asked: Asked, overlay: Overlay) -> bool:
 def words_share(rest: str, before: Iterable[str], places: Sequence[Place], pool: BoolArray) -> Floats:
     """By ordinal, the share (0 to 1) of the request's weight that an item of the pool holds, wherever in it."""
     languages = languages_in([segment.postings for segment, _ in places])
-    said, asked = (_telling(text, languages) for text in (" ".join(before), rest))
+    seen = [(segment.postings, visible) for segment, visible in places]
+    said, asked = ([heard_of(terms, seen) for terms in _telling(text, languages)] for text in (" ".join(before), rest))
     weights = dict.fromkeys(said, BEFORE) | dict.fromkeys(asked, 1.0)
     shares, total, size = np.zeros(len(pool)), 0.0, float(np.count_nonzero(pool))
     for terms, weight in weights.items():
@@ -153,13 +155,13 @@ def recency(recorded: NDArray[np.int64], now: Millis, pool: BoolArray) -> Floats
     return new
 
 
-def candidates(scores: Sequence[Floats], pool: BoolArray) -> list[int]:
+def candidates(scores: Sequence[Floats], pool: BoolArray, id_of: Callable[[int], str]) -> list[int]:
     """Ordinals of the pool that stand among the WIDE best by one of the scores, without those of score 0."""
     chosen: dict[int, None] = {}
     members = np.flatnonzero(pool)
     for score in scores:
         held = members[score[members] > 0]
-        chosen |= dict.fromkeys(held[np.lexsort((held, -score[held]))[:WIDE]].tolist())
+        chosen |= dict.fromkeys(best_of(score[held], held, WIDE, id_of))
     return list(chosen)
 
 

@@ -24,15 +24,20 @@ class Best(NamedTuple):
 
 
 class Look:
-    """What one segment has to say to one request."""
+    """What one segment has to say to one request.
+
+    `weights`: whether use keys are weighed by what was learned of them. `exact`: whether every visible row is compared,
+    also where a graph could propose some: the graph's way leads past rows that are not visible.
+    """
 
     def __init__(
-        self, segment: Segment, mask: BoolArray, request: RequestVectors, words: Scores, *, weights: bool
+        self, segment: Segment, mask: BoolArray, request: RequestVectors, words: Scores, *, weights: bool, exact: bool
     ) -> None:
         self.segment = segment
         self._mask = mask
         self._request = request
         self._words = words
+        self._exact = exact
         self._meaning = segment.vectors.compare(request)
         self._weights = segment.rows.weight if weights else None
         if self._weights is not None and len(weighed := segment.rows.weighed):
@@ -44,7 +49,7 @@ class Look:
         of_kind = self._mask & (self.segment.rows.kind == kind)
         rows = np.flatnonzero(of_kind)
         if len(rows) and np.isnan(self._meaning[rows[0]]):
-            near = self.segment.vectors.nearest(self._request, kind, of_kind, width)
+            near = self.segment.vectors.nearest(self._request, kind, of_kind, width, exact=self._exact)
             self.compare_all([near.tolist()])
         else:
             near = top(self._meaning, rows, width)

@@ -22,7 +22,7 @@ from ..events.errors import CorruptSnapshot, IncompatibleSnapshot
 from ..events.position import Position
 from ..events.types import Millis
 
-FORMAT = 5
+FORMAT = 6
 """Version of the directory format. It goes up when an older reader could misread a newer directory, or the reverse."""
 
 MANIFEST = "manifest.json"

@@ -7,27 +7,32 @@ rows that still hold where they are; the others are marked dead, and new ones ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import structlog
+from numpy.typing import NDArray
 
 from ..events.envelope import RecordedEvent, UnreadableEvent
 from ..events.position import Position
 from ..events.types import Millis
 from .addresses import Addresses
 from .base import Base
-from .eligibility import BoolArray, Muted, Policies, Reader, Refusals, refusals
+from .eligibility import OWNER_NAME, BoolArray, Muted, Policies, Reader, Refusals, refusals
 from .encoders import Encoders
 from .graph import HalfArray
 from .items import Item
 from .names import NameIndex
+from .replacing import Otherwise, is_chained, otherwise
 from .rows import GROUP_OF, GROUPS, Row, rows_of, terms_of
 from .segment import GrowingSegment, Segment
 from .state import State
 from .topics import TopicIndex, muted
 
 log = structlog.get_logger()
+
+READERS_KEPT: Final = 64
+"""Different grants for which is kept what they let see otherwise than the owner."""
 
 
 class _Added(NamedTuple):
@@ -50,6 +55,10 @@ class Overlay:
         self.alive_in_base: BoolArray = np.ones(len(base.segment), dtype=np.bool_)
         self.names = NameIndex()
         self._encoders = encoders
+        self._version = 0
+        """Counts how often items changed."""
+        self._chained = dict.fromkeys(base.chained)
+        self._otherwise: dict[frozenset[str] | None, Otherwise] = {}
         self._topics = TopicIndex()
         self._addresses = Addresses()
         self._ids: list[str] = []
@@ -83,16 +92,36 @@ class Overlay:
 
     def refusals(self, reader: Reader, now: Millis, session: str = "") -> Refusals:
         """For each ordinal what keeps the item from a reader who asks in a session; see eligibility.refusals."""
-        return refusals(self.policies, reader, now, self.muted(reader, session))
+        found = refusals(self.policies, reader, now, self.muted(reader, session))
+        self.otherwise(reader).correct(found, now)
+        return found
+
+    def otherwise(self, reader: Reader) -> Otherwise:
+        """What a reader sees otherwise than the owner does; kept until another item changes."""
+        scopes = None if reader.is_owner else reader.scopes
+        known = self._otherwise.pop(scopes, None)
+        if known is None or known.version != self._version:
+            known = otherwise(self._version, reader, self._chained, self._item_at, self.state.get)
+        self._otherwise[scopes] = known
+        if len(self._otherwise) > READERS_KEPT:
+            del self._otherwise[next(iter(self._otherwise))]
+        return known
 
     def muted(self, reader: Reader, session: str = "") -> Muted:
         """What is muted for a reader who asks in a session, beside what is muted for good."""
         mutes = self.state.mutes
         if not mutes.topics and session not in mutes.items:
             return Muted()
-        places = ((self.base.segment, self.alive_in_base), (self.segment, self.segment.alive))
         items = [o for item in mutes.items.get(session, ()) if (o := self.ordinal(item)) is not None]
-        return muted(mutes, self._topics, session, items, places, self.policies.audiences.met_by(reader))
+        return muted(mutes, self._topics, session, items, self._alive, self.policies.audiences.met_by(reader))
+
+    def about(self, phrase: str) -> NDArray[np.int32]:
+        """Ordinals of the items that are about a phrase, as `topics.py` says what that means."""
+        return self._topics.ordinals(phrase, self._alive, self.policies.audiences.met_by(Reader(OWNER_NAME)))
+
+    @property
+    def _alive(self) -> list[tuple[Segment, BoolArray]]:
+        return [(self.base.segment, self.alive_in_base), (self.segment, self.segment.alive)]
 
     def forgotten(self) -> list[str]:
         """Ids of the items that were forgotten."""
@@ -140,10 +169,18 @@ class Overlay:
             return touched
         return {row: (True, number) for row, number in self.base.rows_of(item).items()}
 
+    def _item_at(self, ordinal: int) -> Item:
+        item = self.state.get(self.id_of(ordinal))
+        assert item is not None, "an ordinal without an item"  # noqa: S101 - ordinals are made together with their items
+        return item
+
     def _index(self, items: list[Item]) -> None:
+        self._version += bool(items)
         added: list[_Added] = []
         for item in items:
             ordinal = self._place(item)
+            if is_chained(item):
+                self._chained[ordinal] = None
             self.names.add(item)
             self._addresses.add(item.address, item.id)
             living = self._rows.setdefault(ordinal, {})

@@ -43,7 +43,7 @@ def meant(overlay: Overlay, searcher: Searcher, wanted: str, *, spelled: bool = 
     found = found or titled(searcher, wanted)
     if found is None:
         raise NotFound(NOTHING)
-    return found, anchor
+    return searcher.know(found.id) or found, anchor
 
 
 def at(overlay: Overlay, wanted: str, allowed: Callable[[str], bool]) -> tuple[Item | None, str]:
@@ -86,7 +86,7 @@ def called(
         return None
     meant_by = [span.items if hidden else searcher.versions.settle(span, wanted) for span in spans]
     ids = list(dict.fromkeys(item for items in meant_by for item in sorted(items)))
-    return overlay.state.get(_the_one(ids)) if ids else None
+    return searcher.know(_the_one(ids)) if ids else None
 
 
 def titled(searcher: Searcher, wanted: str) -> Item | None:

@@ -12,6 +12,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from ..events.types import Millis
+from .cutting import best_of
 from .eligibility import BoolArray, Reader, Rule, is_old, only_over, rule_of
 from .encoders import Encoders
 from .english import is_common
@@ -66,10 +67,11 @@ class Searcher:
         self._session = session
         self._weights = weights
         self._now = now
+        self._otherwise = overlay.otherwise(reader)
         self._refused = overlay.refusals(reader, now, session)
         self._visible: BoolArray = self._refused == 0
         self._old: BoolArray = is_old(self._refused)
-        self.versions = Versions(overlay.state.get, self.sees, self.sees_if_asked)
+        self.versions = Versions(self.know, self.sees, self.sees_if_asked)
         met = overlay.policies.audiences.met_by(reader)
         self._places = [
             (segment, visible_rows(segment, alive, self._visible, met))
@@ -78,6 +80,11 @@ class Searcher:
                 (overlay.segment, overlay.segment.alive),
             )
         ]
+
+    @property
+    def reader(self) -> Reader:
+        """Who asks."""
+        return self._reader
 
     def sees(self, item: str) -> bool:
         """Whether the reader may be told of this item."""
@@ -107,7 +114,11 @@ class Searcher:
 
     def get(self, item: str) -> Item | None:
         """The item, if the reader may see it."""
-        return self._overlay.state.get(item) if self.sees(item) else None
+        return self.know(item) if self.sees(item) else None
+
+    def know(self, item: str) -> Item | None:
+        """The item of an id, may it be seen or not, as this reader would see it; see `replacing.py`."""
+        return self._otherwise.items.get(item) or self._overlay.state.get(item)
 
     def visible_keys(self, item: Item) -> list[UseKey]:
         """The item's use keys that the reader may see."""
@@ -120,7 +131,7 @@ class Searcher:
 
     def visible_items(self) -> Iterable[Item]:
         """Every item that the reader may see."""
-        return (item for item in self._overlay.state.all() if self.sees(item.id))
+        return (self._known(item.id) for item in self._overlay.state.all() if self.sees(item.id))
 
     def named(self, request: str) -> dict[str, int]:
         """Ids of the items that a request names, with their place in the order of naming."""
@@ -140,8 +151,8 @@ class Searcher:
         return {item: place for place, item in enumerate(dict.fromkeys(ids))}, judge.verdicts
 
     def _known(self, item: str) -> Item:
-        found = self._overlay.state.get(item)
-        assert found is not None, "a name without an item"  # noqa: S101 - names are filed together with their items
+        found = self.know(item)
+        assert found is not None, "an id without an item"  # noqa: S101 - names and ordinals are made with their items
         return found
 
     def _phrases(self, item: Item) -> Iterable[str]:
@@ -157,8 +168,8 @@ class Searcher:
             return {}
         policies = self._overlay.policies
         sessions = np.flatnonzero(self._visible & policies.of_kind("session"))
-        latest = sessions[np.lexsort((sessions, policies.recorded[sessions]))[-MOST_SESSIONS:]]
-        lately = [self._overlay.id_of(int(ordinal)).partition(":")[2] for ordinal in latest]
+        latest = best_of(policies.recorded[sessions], sessions, MOST_SESSIONS, self._overlay.id_of)
+        lately = [self._overlay.id_of(ordinal).partition(":")[2] for ordinal in latest]
         eyes = Eyes(self._overlay.state.uses, self._reader.meets, self._knows, self.sees)
         return neighbours(eyes, seeds, lately, self._now)
 
@@ -186,7 +197,7 @@ class Searcher:
         ordinals = dict.fromkeys(o for item in asked if (o := self._overlay.ordinal(item)) is not None)
         for kind in (USE, TOPIC, OPENING, TEXT):
             for route in zip(*(look.best(kind, WIDTH) for look in looked), strict=True):
-                ordinals |= dict.fromkeys(_best_items(route))
+                ordinals |= dict.fromkeys(self._best_items(route))
         self._compare(looked, ordinals)
         last_time = self._meant(request, looked) if links else {}
         ordinals |= dict.fromkeys(last_time)
@@ -215,6 +226,11 @@ class Searcher:
             now = self.versions.newest(item)
             if now is not None and now.id in known and known[now.id].named < 0:
                 known[now.id].stands_back_for = item
+
+    def _best_items(self, found: Iterable[Best]) -> list[int]:
+        """Items of the WIDTH best rows of all segments. Which of them stand in the snapshot has no say."""
+        scores, ordinals = map(np.concatenate, zip(*found, strict=True))
+        return best_of(scores, ordinals, WIDTH, self._overlay.id_of)
 
     def _compare(self, looked: list[Look], ordinals: Iterable[int]) -> None:
         for look, rows in zip(looked, zip(*map(self._overlay.rows, ordinals), strict=True), strict=False):
@@ -287,12 +303,13 @@ class Searcher:
         asked = request_terms(request, languages_in([segment.postings for segment, _ in self._places]))
         words, weight = score(asked, [(segment.postings, mask) for segment, mask in self._places])
         places = zip(self._places, words, strict=True)
-        return [Look(s, mask, vectors, found, weights=self._weights) for (s, mask), found in places], weight
+        # What was learned of a key was learned from all that happened, and so is for the owner alone.
+        owner = self._reader.is_owner
+        learned = self._weights and owner
+        return [Look(s, mask, vectors, found, weights=learned, exact=not owner) for (s, mask), found in places], weight
 
     def _item(self, ordinal: int) -> Item:
-        item = self._overlay.state.get(self._overlay.id_of(ordinal))
-        assert item is not None, "an ordinal without an item"  # noqa: S101 - ordinals are made together with their items
-        return item
+        return self._known(self._overlay.id_of(ordinal))
 
     def _weigh(self, ordinal: int, looked: list[Look], named: dict[str, int], weight: float) -> Evidence:
         item = self._item(ordinal)
@@ -318,14 +335,3 @@ def _raise_all(look: Look, best: dict[Route, Scores]) -> None:
     look.raise_to_best(TOPIC, best["topic_words"], best["topic_meaning"])
     look.raise_to_best(OPENING, best["topic_words"], best["topic_meaning"])
     look.raise_to_best(TEXT, best["topic_words"], best["text_meaning"])
-
-
-def _best_items(found: Iterable[Best]) -> list[int]:
-    """Items of the WIDTH best rows of all segments, equals in order of ordinal.
-
-    What stands in the snapshot and what in the overlay has no say: an item's ordinal is its place in the order in which
-    the log first names them, wherever it is kept.
-    """
-    scores, ordinals = map(np.concatenate, zip(*found, strict=True))
-    chosen: list[int] = ordinals[np.lexsort((ordinals, -scores))[:WIDTH]].tolist()
-    return chosen

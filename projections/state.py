@@ -10,7 +10,7 @@ import msgspec
 from ..events import types as ev
 from ..events.envelope import OWNER_ONLY, RecordedEvent, UnreadableEvent
 from ..events.position import START, Position
-from . import caps, learning, policy, quarantine
+from . import caps, learning, policy, quarantine, replacing, shown
 from .eligibility import Reader
 from .feedback import Feedback
 from .items import Item, KeySource, Part, UseKey
@@ -21,10 +21,6 @@ from .scripts import count_words
 from .situations import situations
 from .tuning import DEFAULT, Tuning
 from .uses import Use, Uses
-
-SESSIONS_REMEMBERED: Final = 1_000
-"""Sessions for which the state knows what was shown; the longest untouched is dropped first. A session that comes back
-after a thousand others may be shown a pointer again."""
 
 
 class State:
@@ -40,8 +36,7 @@ class State:
         """Items touched since the base."""
         self.position: Position = base.position if base else START
         self.readers: Readers = base.readers.copy() if base else Readers()
-        self.shown: dict[str, dict[str, str]] = {s: dict(i) for s, i in base.shown.items()} if base else {}
-        """By session: item ids that were pushed, with the item's `changed` at that time."""
+        self.shown: shown.Shown = {s: dict(i) for s, i in base.shown.items()} if base else {}
         self.uses: Uses = Uses(base.uses if base else None)
         self.feedback: Feedback = base.feedback.copy() if base else Feedback()
         self.mutes: Mutes = base.mutes if base else Mutes()
@@ -158,12 +153,13 @@ def _record(state: State, recorded: RecordedEvent, event: ev.AssetRecorded | ev.
         keys=_keys(recorded, event, known.keys, audience),
         audience=audience,
         recorded_at=recorded.occurred_at,
-        changed=known.changed if same and known.changed else str(recorded.position),
+        changed=(known.said or known.changed) if same and known.changed else str(recorded.position),
         digest=event.digest,
         source_uri=recorded.source.uri,
         by=recorded.actor.kind,
         supersedes=event.supersedes,
-        superseded_by=None,
+        replaces=(),
+        **replacing.BACK,
         valid_from=event.valid_from,
         valid_until=event.valid_until,
         reason="",
@@ -172,7 +168,7 @@ def _record(state: State, recorded: RecordedEvent, event: ev.AssetRecorded | ev.
         # One that is valid only from some day on leaves the older version in force until then.
         until = max(_ended(recorded), event.valid_from or 0)
         # Whoever was shown it as the newest must be told that it is not.
-        end: dict[str, Any] = {"superseded_by": event.item, "valid_until": until, "changed": str(recorded.position)}
+        end = replacing.replaced(state.get(event.supersedes), event.item, until, recorded.position)
         return (event.item, *state.edit(event.supersedes, **end))
     return (event.item,)
 
@@ -235,6 +231,7 @@ def _session_closed(state: State, recorded: RecordedEvent, event: ev.SessionClos
         audience=audience,
         recorded_at=recorded.occurred_at,
         changed=str(recorded.position),
+        said="",
     )
     said = [part.text for part in known.parts if part.role == "owner" and not part.quoted] if known else []
     asked = [text for text in said if count_words(text) >= WORDS_OF_A_TURN]
@@ -268,8 +265,13 @@ def _helped(state: State, recorded: RecordedEvent, event: ev.ItemHelped) -> tupl
     return ()
 
 
+def _asker(recorded: RecordedEvent) -> str | None:
+    """Whose requests an event may tell of to those whom it is for; None: anybody's, since it is for the owner alone."""
+    return None if recorded.audience == OWNER_ONLY else recorded.actor.name
+
+
 def _rejected(state: State, recorded: RecordedEvent, event: ev.PointerRejected) -> tuple[str, ...]:
-    request = event.request.strip() or state.feedback.request_for(event.session, event.item)
+    request = event.request.strip() or state.feedback.request_for(event.session, event.item, _asker(recorded))
     state.feedback.happened(event.session, event.item, rejected=True)
     audience = policy.said_in(state, event.session, recorded.audience)
     return _add_key(state, event.item, _key(recorded, 0, request, "rejected", audience)) if request else ()
@@ -312,17 +314,16 @@ def _corrected(state: State, recorded: RecordedEvent, event: ev.OwnershipCorrect
 
 
 def _superseded(state: State, recorded: RecordedEvent, event: ev.ItemSuperseded) -> tuple[str, ...]:
-    known = state.get(event.item)
-    by = event.by or (known.superseded_by if known else None) or ""
-    changed = state.edit(event.item, superseded_by=by, valid_until=_ended(recorded), reason=event.reason or "replaced")
+    end = replacing.replaced(state.get(event.item), event.by or "", _ended(recorded))
+    changed = state.edit(event.item, reason=event.reason or "replaced", **end)
     if changed and event.by and event.by != event.item:
-        changed += state.edit(event.by, supersedes=event.item)
+        changed += state.edit(event.by, **replacing.replacing(state.get(event.by), event.item))
     return changed
 
 
 def _closed(state: State, recorded: RecordedEvent, event: ev.ItemClosed) -> tuple[str, ...]:
     # No old version of something any more: that may be asked for, what is closed may not.
-    end: dict[str, Any] = {"valid_until": _ended(recorded, event.closed_at), "superseded_by": None}
+    end = replacing.BACK | {"valid_until": _ended(recorded, event.closed_at)}
     return state.edit(event.item, reason=event.reason or "closed", **end)
 
 
@@ -332,17 +333,15 @@ def _readers(state: State, recorded: RecordedEvent, _event: ev.Event) -> tuple[s
 
 
 def _pushed(state: State, recorded: RecordedEvent, event: ev.PushServed) -> tuple[str, ...]:
-    state.feedback.pushed(_ended(recorded), event.session, event.items, event.request)
+    state.feedback.pushed(_ended(recorded), event.session, event.items, event.request, event.reader)
     if event.session and event.items:
-        shown = state.shown.pop(event.session, {})
-        state.shown[event.session] = shown | dict(zip(event.items, event.seen, strict=False))
-        if len(state.shown) > SESSIONS_REMEMBERED:
-            del state.shown[next(iter(state.shown))]
+        seen = dict(zip(event.items, event.seen, strict=False))
+        shown.remember(state.shown, event.session, event.reader, seen)
     return ()
 
 
 def _context_reset(state: State, _recorded: RecordedEvent, event: ev.ContextReset) -> tuple[str, ...]:
-    state.shown.pop(event.session, None)
+    shown.reset(state.shown, event.session)
     return ()
 
 

@@ -163,7 +163,7 @@ def score(terms: Sequence[str | tuple[str, ...]], places: Sequence[tuple[Posting
     visible = float(sum(np.count_nonzero(mask) for _, mask in places))
     total = float(sum(np.dot(postings.lengths, mask) for postings, mask in places))
     weight = 0.0
-    for term in dict.fromkeys(terms):
+    for term in dict.fromkeys(heard_of(term, places) for term in terms):
         hits = []
         for postings, mask in places:
             rows, counts = postings.occurrences(term) if isinstance(term, str) else any_of(postings, term)
@@ -184,6 +184,17 @@ def score(terms: Sequence[str | tuple[str, ...]], places: Sequence[tuple[Posting
 def languages_in(postings: Iterable[Postings]) -> frozenset[str]:
     """Languages of which any of these has terms."""
     return frozenset[str]().union(*(each.languages for each in postings))
+
+
+def heard_of(term: str | tuple[str, ...], places: Iterable[tuple[Postings, BoolArray]]) -> str | tuple[str, ...]:
+    """Of several ways to write a word the first, and those that a row which counts holds.
+
+    That there are rows in a language which do not count must not show, and two words that differ in it alone are one.
+    """
+    if isinstance(term, str) or len(term) == 1:
+        return term
+    others = (way for way in term[1:] if any(mask[postings.occurrences(way)[0]].any() for postings, mask in places))
+    return (term[0], *others)
 
 
 def any_of(postings: Postings, terms: Sequence[str]) -> tuple[Rows, Counts]:

@@ -46,11 +46,10 @@ class Tuning(msgspec.Struct, frozen=True):
     def seen_by(self, reader: Reader) -> Tuning:
         """What of it counts for a reader.
 
-        The bar counts for everybody: it is a wish of the owner's that tells nothing of what they have. A refit counts
-        for its audience, since it was learned from what others may not see.
+        The bar counts for everybody: it is a wish of the owner's that tells nothing of what they have. A refit is the
+        owner's alone, whatever its labels: it was learned from all that the owner has.
         """
-        seen = tuple(refit for refit in self.refits if reader.meets(refit.audience))
-        return self if len(seen) == len(self.refits) else msgspec.structs.replace(self, refits=seen)
+        return self if reader.is_owner or not self.refits else msgspec.structs.replace(self, refits=())
 
     def after(self, recorded: RecordedEvent) -> Tuning:
         """With one more event."""

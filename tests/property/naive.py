@@ -52,6 +52,10 @@ class Thing:
     valid_from: Millis | None = None
     valid_until: Millis | None = None
     replaced_by: str = ""
+    replacements: list[tuple[str, Millis, bool]] = field(default_factory=list)
+    """What took its place, when, and whether the owner said so of the thing itself; since it was recorded or closed."""
+    until_before: Millis | None = None
+    """What `valid_until` was before."""
     muted: bool = False
     quarantined: bool = False
     forgotten: bool = False
@@ -65,7 +69,7 @@ class Naive:
     def __init__(self) -> None:
         self.things: dict[str, Thing] = {}
         self.readers: dict[str, Audience] = {}
-        self.shown: dict[str, dict[str, int]] = {}
+        self.shown: dict[tuple[str, str], dict[str, int]] = {}
         self._editions = 0
 
     # --- what the tests ask --------------------------------------------------------------------------------------
@@ -92,10 +96,14 @@ class Naive:
             if self.things[item].kind in NAMED_KINDS and asked.intersection(self.things[item].names)
         }
 
-    def fresh(self, session: str) -> set[str]:
-        """Ids of the things that would be news to a session."""
-        shown = self.shown.get(session, {})
-        return {item for item, thing in self.things.items() if shown.get(item) != thing.edition}
+    def fresh(self, session: str, reader: str) -> set[str]:
+        """Ids of the things that may be news to a reader in a session."""
+        shown = self.shown.get((session, reader), {})
+        return {
+            item
+            for item, thing in self.things.items()
+            if shown.get(item) != thing.edition or (thing.replacements and reader != "owner")
+        }
 
     def old_named(self, request: str, reader: str, now: Millis) -> set[str]:
         """Every replaced thing, not hidden otherwise, whose name is a word of the request and no visible thing's name.
@@ -103,8 +111,9 @@ class Naive:
         Of several versions with one name only the youngest is named; this has all of them.
         """
         asked = set(words(request)) - {name for item in self.visible(reader, now) for name in self._names(item)}
-        old = {i for i, thing in self.things.items() if thing.replaced_by and self._over(thing, now)}
-        held = {i for i in old if self._sees(reader, replace(self.things[i], valid_until=None), now)}
+        seen = {i: self._as_seen(reader, thing) for i, thing in self.things.items()}
+        old = {i for i, thing in seen.items() if thing.replaced_by and self._over(thing, now)}
+        held = {i for i in old if self._sees(reader, replace(seen[i], valid_until=None, replacements=[]), now)}
         return {i for i in held if asked & self._names(i)}
 
     def _names(self, item: str) -> set[str]:
@@ -113,7 +122,21 @@ class Naive:
     def _over(self, thing: Thing, now: Millis) -> bool:
         return thing.valid_until is not None and thing.valid_until <= now
 
+    def _as_seen(self, reader: str, thing: Thing) -> Thing:
+        """To a reader only that has replaced a thing of which they may know; the rest of its history never was."""
+        if reader == "owner" or not thing.replacements:
+            return thing
+        counting = [(by, at) for by, at, told in thing.replacements if told or self._knows(reader, by)]
+        known = [by for by, _ in counting if self._knows(reader, by)]
+        until = counting[-1][1] if counting else thing.until_before
+        return replace(thing, valid_until=until, replaced_by=known[-1] if known else "")
+
+    def _knows(self, reader: str, item: str) -> bool:
+        thing = self.things.get(item, Thing("note"))
+        return self._sees(reader, replace(thing, valid_from=None, valid_until=None, replacements=[]), 0)
+
     def _sees(self, reader: str, thing: Thing, now: Millis) -> bool:
+        thing = self._as_seen(reader, thing)
         if not thing.recorded or thing.forgotten or thing.muted or thing.quarantined:
             return False
         begun = thing.valid_from is None or thing.valid_from <= now
@@ -138,7 +161,7 @@ class Naive:
             case ev.AssetRecorded() | ev.NoteRecorded():
                 self._record(event, event_id, audience)
                 if event.supersedes and event.supersedes != event.item and not self.things[event.item].forgotten:
-                    self._replace(event.supersedes, event.item, max(reported, event.valid_from or 0))
+                    self._replace(event.supersedes, event.item, max(reported, event.valid_from or 0), told=False)
             case ev.TurnRecorded():
                 self._turn(event, audience)
             case ev.SessionClosed():
@@ -154,12 +177,12 @@ class Naive:
             case ev.PointerRejected(item=item, request=request):
                 self._learn(item, Key(f"{event_id}/0", request, True, audience, learned=True, origin="rejected"))
             case ev.ItemSuperseded(item=item):
-                self._replace(item, event.by, reported)
+                self._replace(item, event.by, reported, told=True)
                 if event.by and event.by != item and not self.things[item].forgotten:
                     self._thing(event.by)
             case ev.ItemClosed(item=item, closed_at=closed_at):
                 self._end(item, reported if closed_at is None else closed_at)
-                self.things[item].replaced_by = ""
+                self.things[item].replaced_by, self.things[item].replacements = "", []
             case ev.ItemMuted(item=item) | ev.ItemUnmuted(item=item):
                 self._thing(item).muted = isinstance(event, ev.ItemMuted)
             case ev.ItemQuarantined(item=item) | ev.ItemReleased(item=item):
@@ -170,12 +193,12 @@ class Naive:
                 self.readers.pop(reader, None)
             case ev.ItemForgotten(item=item):
                 self.things[item] = Thing(self._thing(item).kind, forgotten=True)
-            case ev.PushServed(session=session, items=items):
+            case ev.PushServed(session=session, items=items, reader=reader):
                 if session and items:
-                    seen = self.shown.setdefault(session, {})
+                    seen = self.shown.setdefault((session, reader), {})
                     seen.update({item: self.things[item].edition for item in items})
             case ev.ContextReset(session=session):
-                self.shown.pop(session, None)
+                self.shown = {place: seen for place, seen in self.shown.items() if place[0] != session}
 
     def _thing(self, item: str) -> Thing:
         kind = item.partition(":")[0]
@@ -184,7 +207,10 @@ class Naive:
     def _end(self, item: str, at: Millis) -> None:
         self._thing(item).valid_until = at
 
-    def _replace(self, item: str, by: str | None, at: Millis) -> None:
+    def _replace(self, item: str, by: str | None, at: Millis, *, told: bool) -> None:
+        if not self._thing(item).replacements:
+            self.things[item].until_before = self.things[item].valid_until
+        self.things[item].replacements.append((by or "", at, told))
         self._end(item, at)
         self.things[item].replaced_by = by or self.things[item].replaced_by
         self._says_something_new(self.things[item])
@@ -201,10 +227,11 @@ class Naive:
         if isinstance(event, ev.AssetRecorded):
             kind, names = event.kind, [event.name, *event.aliases]
             texts = [event.purpose, event.description, event.text]
-        if (thing.names, thing.texts) != (names, texts):
+        if (thing.names, thing.texts) != (names, texts) or thing.replacements:
             self._says_something_new(thing)
         thing.kind, thing.recorded, thing.audience, thing.names, thing.texts = kind, True, audience, names, texts
         thing.valid_from, thing.valid_until, thing.replaced_by = event.valid_from, event.valid_until, ""
+        thing.replacements = []
         given = [*event.use_when, *([event.request] if event.request else [])]
         own = [Key(f"{event_id}/{n}", phrase, False, audience, learned=False) for n, phrase in enumerate(given)]
         thing.keys = own + [key for key in thing.keys if key.learned]

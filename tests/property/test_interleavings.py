@@ -36,6 +36,7 @@ from instant_recall.projections.overlay import Overlay
 from instant_recall.projections.push import compose
 from instant_recall.projections.ranker import rank
 from instant_recall.projections.searcher import Searcher
+from instant_recall.projections.shown import shown_to
 from instant_recall.projections.snapshot import catch_up
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.tests.helpers import FixedClock
@@ -100,10 +101,10 @@ class Interleavings(RuleBasedStateMachine):
     @rule(request=st.sampled_from(h.REQUESTS), session=st.sampled_from(h.SESSIONS), reader=st.sampled_from(h.READERS))
     def push_in_a_session(self, request: str, session: str, reader: str) -> None:
         with self.follower.at_tail(60) as (overlay, _):
-            shown = overlay.state.shown.get(session, {})
+            shown = shown_to(overlay.state.shown, session, reader)
             pushed = compose(self.searcher(overlay, reader), request, shown=shown, bar=0.0)
         pointed = [ranked.evidence.item for ranked, _ in pushed.pointers]
-        assert {item.id for item in pointed} <= self.naive.fresh(session)
+        assert {item.id for item in pointed} <= self.naive.fresh(session, reader)
         served = ev.PushServed(
             reader=reader,
             session=session,
@@ -224,7 +225,9 @@ class Interleavings(RuleBasedStateMachine):
         """All that a reader gets to know: every candidate with its probability, and the lines of the push."""
         searcher = self.searcher(overlay, reader)
         ranked = [(r.evidence.item.id, r.probability, r.evidence.anchor) for r in rank(searcher.find(request))]
-        return ranked, [compose(searcher, request, shown=overlay.state.shown.get(s), bar=0.0) for s in ("", "seven")]
+        return ranked, [
+            compose(searcher, request, shown=shown_to(overlay.state.shown, s, reader), bar=0.0) for s in ("", "seven")
+        ]
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pytest
 from instant_recall.ops.probe_world import Things, with_a_reader_of_every_scope
 from instant_recall.ops.probes import Probe, access_probes, named_probes, run_probes
 from instant_recall.ops.worlds import World, read_world
-from instant_recall.projections import searcher
+from instant_recall.projections import overlay
 from instant_recall.projections.eligibility import Reader
 from instant_recall.projections.searcher import Searcher
 
@@ -130,10 +130,10 @@ def test_the_product_keeps_both_rules(world: World) -> None:
 
 
 def test_a_product_that_shows_everything_fails_on_every_route(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing_refused(policies: Any, _reader: Any, _now: int) -> Any:
-        return np.zeros(len(policies), dtype=np.uint8)
+    def nothing_refused(policies: Any, *_more: Any) -> Any:
+        return np.zeros(len(policies), dtype=np.uint16)
 
-    monkeypatch.setattr(searcher, "refusals", nothing_refused)
+    monkeypatch.setattr(overlay, "refusals", nothing_refused)
     monkeypatch.setattr(Reader, "meets", lambda _self, _audience: True)
     tallies = {tally.route: tally for tally in run_probes(read_world(TINY), named=0, access=30) if tally.probes}
 

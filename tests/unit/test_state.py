@@ -7,7 +7,8 @@ from instant_recall.events.envelope import draft
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.position import START
 from instant_recall.projections.items import Item
-from instant_recall.projections.state import SESSIONS_REMEMBERED, State
+from instant_recall.projections.shown import SESSIONS_REMEMBERED
+from instant_recall.projections.state import State
 
 NOW = 1_790_000_000_000
 

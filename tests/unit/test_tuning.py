@@ -154,7 +154,7 @@ def test_the_bar_in_words(bar: float | None, said: str) -> None:
     assert said in words(Tuning(bar=bar))
 
 
-def test_a_refit_counts_for_its_audience_only(log: MemoryEventLog) -> None:
+def test_a_refit_counts_for_the_owner_only(log: MemoryEventLog) -> None:
     world = World()
     world.happens(ev.ReaderGranted(reader="sub:lab", scopes=("lab",)), note("camera", "The camera on the bench"))
     world.happens(note("bench", "The camera on the bench"), audience=("lab",))
@@ -164,7 +164,7 @@ def test_a_refit_counts_for_its_audience_only(log: MemoryEventLog) -> None:
     assert world.searcher("sub:lab").tuning == before == Tuning()
     assert model_of(world.searcher("owner").tuning).bias == -30.0
     world.happens(refitted(bias=-29.0), audience=("owner", "lab"))
-    assert model_of(world.searcher("sub:lab").tuning).bias == -29.0
+    assert world.searcher("sub:lab").tuning == Tuning()  # whoever it says it is for: it was learned from everything
 
 
 def test_a_refit_changes_the_next_push_and_its_undoing_gives_back_the_one_before(
