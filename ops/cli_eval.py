@@ -237,5 +237,8 @@ def _judged(facts: dict[str, Any]) -> list[str]:
     columns = ("cases", "hit1", "hit5", "must_not", "pushed_mean", "false_push_rate")
     rows = [("kind", *(name.replace("_", " ") for name in columns))]
     rows += [(kind, *(figure(found.get(name, "")) for name in columns)) for kind, found in facts["kinds"].items()]
-    rest = f"{facts['cases']:,} cases, {figure(facts['tokens_mean'])} tokens a push, ms {figure(facts['latency_ms'])}"
+    rest = (
+        f"{facts['cases']:,} cases, {figure(facts['pointers_mean'])} pointers a push that is not empty, "
+        f"{figure(facts['tokens_mean'])} tokens a turn, ms {figure(facts['latency_ms'])}"
+    )
     return [*table(rows), dim(rest)]

@@ -57,7 +57,7 @@ def run(
         on_case: told (cases asked, cases in all) after each case.
 
     Returns:
-        `{"cases", "kinds": {KIND: ...}, "tokens_mean", "latency_ms": {"p50", "p95", "p99"}}`; see `judge`.
+        `{"cases", "kinds": {KIND: ...}, "pointers_mean", "tokens_mean", "latency_ms": {"p50", "p95", "p99"}}`; see `judge`.
 
     Raises:
         BadWorld: the world cannot be run; nothing was.
@@ -123,6 +123,7 @@ def judge(answers: Sequence[Answer]) -> dict[str, Any]:
     return {
         "cases": len(answers),
         "kinds": kinds,
+        "pointers_mean": _mean(len(answer.pushed) for answer in answers if answer.pushed),
         "tokens_mean": _mean(answer.tokens for answer in answers),
         "latency_ms": percentiles([answer.took_ms for answer in answers]),
     }

@@ -151,7 +151,7 @@ def test_eval_adds_the_baselines_to_what_it_says_of_a_world() -> None:
     said = run.invoke(main, ["eval", "--world", str(TINY), "--baselines", "--json"])
     assert said.exit_code == 0, said.output
     facts = json.loads(said.output)
-    assert set(facts) == {"cases", "kinds", "tokens_mean", "latency_ms", "baselines"}
+    assert set(facts) == {"cases", "kinds", "pointers_mean", "tokens_mean", "latency_ms", "baselines"}
     assert list(facts["baselines"]) == list(BASELINES)
     assert all(found["cases"] == facts["cases"] for found in facts["baselines"].values())
 

@@ -46,7 +46,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[
 def test_the_result_has_the_agreed_form(run: tuple[dict[str, Any], dict[str, list[str]]]) -> None:
     result, pushed = run
 
-    assert set(result) == {"cases", "kinds", "tokens_mean", "latency_ms"}
+    assert set(result) == {"cases", "kinds", "pointers_mean", "tokens_mean", "latency_ms"}
     assert result["cases"] == len(pushed) == 12
     assert set(result["latency_ms"]) == {"p50", "p95", "p99"}
     assert sum(figures["cases"] for kind, figures in result["kinds"].items() if "use/" not in kind) == 12
