@@ -57,7 +57,7 @@ def run(
         on_case: told (cases asked, cases in all) after each case.
 
     Returns:
-        `{"cases", "kinds": {KIND: ...}, "pointers_mean", "tokens_mean", "latency_ms": {"p50", "p95", "p99"}}`; see `judge`.
+        `{"cases", "kinds": {KIND: ...}, "pointers_mean", "tokens_mean", "latency_ms": {"p50", ...}}`; see `judge`.
 
     Raises:
         BadWorld: the world cannot be run; nothing was.
