@@ -63,18 +63,33 @@ def build_snapshot(
     """
     settings = Settings(home=Path(home), redis_url=redis_url or "", owner=owner, encoder=encoder)
     try:
-        with (
-            job_client(settings, of_job=redis_url is None) as client,
-            driver_errors(client),
-            Lease(client, owner, f"snapshot:{tag(settings)}", wait_ms=WAIT_MS if redis_url is None else 0) as held,
-        ):
-            if held:
+        of_job = redis_url is None
+        with alone(settings, "snapshot", of_job=of_job, wait_ms=WAIT_MS if of_job else 0) as client:
+            if client is not None:
                 return _build(settings, client, full=full)
             log.info("snapshot.busy", home=home)
             return {"outcome": "busy"}
     except StaleBuild as lost:
         log.info("snapshot.stale", reason=str(lost))
         return {"outcome": "stale"}
+
+
+@contextmanager
+def alone(settings: Settings, work: str, *, of_job: bool, wait_ms: int = 0) -> Iterator[redis.Redis | None]:
+    """A client of the log's server, as `job_client` has it, as long as nobody else does the same work; else None.
+
+    Args:
+        settings: whose log; two data folders may do the same work for one owner.
+        work: what it is called in the lease.
+        of_job: as for `job_client`.
+        wait_ms: as for Lease.
+    """
+    with (
+        job_client(settings, of_job=of_job) as client,
+        driver_errors(client),
+        Lease(client, settings.owner, f"{work}:{tag(settings)}", wait_ms=wait_ms) as held,
+    ):
+        yield client if held else None
 
 
 @contextmanager

@@ -18,12 +18,9 @@ from ..events.connect import log_on
 from ..events.envelope import Actor, RecordedEvent, draft, now_ms
 from ..events.log import MAX_BATCH, EventLog
 from ..events.position import Position
-from ..events.redis_log import driver_errors
 from ..events.settings import Settings
 from ..events.types import Millis
-from .jobs import job_client
-from .lease import Lease
-from .queue import tag
+from .jobs import alone
 
 if TYPE_CHECKING:
     from ..projections.encoders import Encoders
@@ -61,12 +58,8 @@ def weigh_keys(home: str, redis_url: str | None = "", owner: str = "owner", enco
         EncoderMissing: the encoder is not there.
     """
     settings = Settings(home=Path(home), redis_url=redis_url or "", owner=owner, encoder=encoder)
-    with (
-        job_client(settings, of_job=redis_url is None) as client,
-        driver_errors(client),
-        Lease(client, owner, f"weighing:{tag(settings)}") as held,
-    ):
-        if not held:
+    with alone(settings, "weighing", of_job=redis_url is None) as client:
+        if client is None:
             return {"outcome": "busy"}
         from ..projections.encoders import load_encoders  # noqa: PLC0415 - only enqueueing does without numpy
         from ..projections.snapshot_store import SnapshotStore  # noqa: PLC0415
