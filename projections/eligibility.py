@@ -141,6 +141,16 @@ class Policies:
         counts = np.bincount(self._kind.values[chosen], minlength=len(_KINDS))
         return {kind: int(count) for kind, count in zip(_KINDS, counts, strict=True) if count}
 
+    def count_by_audience(self) -> dict[tuple[str, ...], int]:
+        """How many items there are for each audience, of those that were recorded and not forgotten."""
+        there = self._flags.values & (_FORGOTTEN | _UNRECORDED) == 0
+        counts = np.bincount(self._audience.values[there], minlength=len(self.audiences.labels()))
+        return {audience: int(n) for audience, n in zip(self.audiences.labels(), counts, strict=True) if n}
+
+    def muted(self) -> NDArray[np.intp]:
+        """Ordinals of the items that are muted for good."""
+        return np.flatnonzero(self._flags.values & _MUTED)
+
     def forgotten(self) -> NDArray[np.intp]:
         """Ordinals of the items that were forgotten."""
         return np.flatnonzero(self._flags.values & _FORGOTTEN)

@@ -12,8 +12,8 @@ import msgspec
 from ..events.envelope import RecordedEvent, UnreadableEvent
 from ..events.types import ItemMuted, ItemUnmuted, Millis, TopicMuted, TopicUnmuted
 
-TRUSTED: Final = frozenset({"owner", "agent", "system"})
-"""Who may mute and unmute. What a page, a tool or an imported text says does neither."""
+TRUSTED: Final = frozenset({"owner", "agent"})
+"""Whose mutes count; see `caps.py`."""
 
 
 class TopicMute(msgspec.Struct, frozen=True, gc=False):
@@ -37,12 +37,10 @@ class Mutes(msgspec.Struct, frozen=True):
 
     def after(self, recorded: RecordedEvent) -> Mutes:
         """With one more event; unchanged by one that is not about mutes for a session or of a topic."""
-        if recorded.actor.kind not in TRUSTED:
-            return self
         match recorded.event:
             case TopicMuted(phrase=phrase, session=session):
                 return self._with(TopicMute(recorded.event_id, phrase.strip(), recorded.occurred_at, session))
-            case UnreadableEvent(stored_type="topic_muted"):
+            case UnreadableEvent(stored_type="topic_muted") if recorded.actor.kind in TRUSTED:
                 return self._with(TopicMute(recorded.event_id, "", recorded.occurred_at))
             case TopicUnmuted(mute=mute):
                 return msgspec.structs.replace(self, topics=tuple(t for t in self.topics if t.mute != mute))

@@ -1,4 +1,4 @@
-"""Who may be told of an item, as events change it: audiences, mutes, quarantine. Pure, as the fold is.
+"""Who may be told of an item, as events change it: audiences and mutes. Pure, as the fold is.
 
 What is derived carries the labels that all of what it was derived from have. An event that this version cannot read
 counts as the strictest that it may say, so that nothing is told because of it that was not told before.
@@ -6,8 +6,7 @@ counts as the strictest that it may say, so that nothing is told because of it t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -21,10 +20,6 @@ if TYPE_CHECKING:
 
 Audience = tuple[str, ...]
 Changed = tuple[str, ...]
-Handler = Callable[["State", RecordedEvent, Any], Changed]
-
-_HANDLES: Final = "owner"
-"""The only kind of actor that changes an audience by hand."""
 
 
 def shared(first: Audience, *others: Audience) -> Audience:
@@ -71,10 +66,8 @@ def keys_follow(state: State, session: str) -> Changed:
     return changed
 
 
-def audience_changed(state: State, recorded: RecordedEvent, event: AudienceChanged) -> Changed:
+def audience_changed(state: State, _recorded: RecordedEvent, event: AudienceChanged) -> Changed:
     """Fold of AudienceChanged. What the item itself says when it helps goes with it; other keys keep their labels."""
-    if recorded.actor.kind != _HANDLES:
-        return ()
     return _by_hand(state, event.item, event.audience or OWNER_ONLY)
 
 
@@ -88,22 +81,10 @@ def _by_hand(state: State, item: str, audience: Audience) -> Changed:
     return (*changed, *keys_follow(state, session)) if kind == "session" else changed
 
 
-def flag(field: Literal["muted", "quarantined"], value: bool) -> Handler:
-    """A handler that sets a flag of an item."""
-
-    def handler(state: State, _recorded: RecordedEvent, event: Any) -> Changed:
-        changes: dict[str, Any] = {field: value}
-        return state.edit(event.item, **changes)
-
-    return handler
-
-
 def muted(state: State, recorded: RecordedEvent, event: ItemMuted | ItemUnmuted) -> Changed:
     """Fold of ItemMuted and ItemUnmuted: for a session, or for good."""
     state.mutes = state.mutes.after(recorded)
-    if recorded.actor.kind not in TRUSTED or event.session:
-        return ()
-    return state.edit(event.item, muted=isinstance(event, ItemMuted))
+    return () if event.session else state.edit(event.item, muted=isinstance(event, ItemMuted))
 
 
 def topics(state: State, recorded: RecordedEvent, _event: Event) -> Changed:
@@ -132,7 +113,7 @@ def _strictest(state: State, recorded: RecordedEvent, stored_type: str, item: st
             return state.edit(item, muted=True)
         case "item_quarantined":
             return state.edit(item, quarantined=True)
-        case "audience_changed" if recorded.actor.kind == _HANDLES:
+        case "audience_changed" if recorded.actor.kind == "owner":
             return _by_hand(state, item, OWNER_ONLY)
         case "item_forgotten":
             return state.forget(item)

@@ -157,6 +157,7 @@ def open_base(opened: Opened, *, between: Callable[[], None] = lambda: None) -> 
                 state.uses.put(session, uses)
             between()
         segment = _open_segment(folder)
+        _check_audiences(segment, len(labels))
     except (OSError, ValueError, msgspec.MsgspecError, struct.error) as error:
         raise CorruptSnapshot(
             f"Generation {opened.manifest.generation} cannot be read ({type(error).__name__}). "
@@ -167,6 +168,13 @@ def open_base(opened: Opened, *, between: Callable[[], None] = lambda: None) -> 
     for item in state.items.values():
         addresses.add(item.address, item.id)
     return Base(opened.manifest.generation, state, ids, policies, segment, names, ordinals, addresses)
+
+
+def _check_audiences(segment: FrozenSegment, known: int) -> None:
+    """See that each row has an audience that there is: nobody could tell who may see another."""
+    numbers = segment.rows.audience
+    if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < known:
+        raise ValueError("a row's audience is none")
 
 
 def _read_frames(path: Path, shape: type[Framed]) -> Iterator[Framed]:

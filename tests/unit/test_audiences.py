@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from instant_recall.events import types as ev
 from instant_recall.events.codec import decode, encode
 from instant_recall.events.envelope import Actor, EventDraft, Source, draft
+from instant_recall.events.errors import CorruptSnapshot
 from instant_recall.events.position import Position
 from instant_recall.projections.base import empty_base
 from instant_recall.projections.building import build
 from instant_recall.projections.overlay import Overlay
 from instant_recall.projections.policy import shared
-from instant_recall.projections.snapshot import catch_up, latest_base
+from instant_recall.projections.snapshot import catch_up, latest_base, open_base
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.projections.state import State
 from instant_recall.tests.small_world import NOW, World, answers, counting, encoder, note, skill
@@ -228,6 +230,21 @@ def test_a_snapshot_with_an_overlay_answers_as_a_replay_does(tmp_path: Path, cut
         assert answers(overlay, requests, reader, NOW + 10**12) == answers(made.overlay, requests, reader, NOW + 10**12)
 
 
+@pytest.mark.parametrize("number", [7, -1])
+def test_a_snapshot_with_a_row_of_no_audience_is_not_read(tmp_path: Path, number: int) -> None:
+    made, store = World(), SnapshotStore(tmp_path)
+    made.happens(note("lens", "The lens cap is on the left"))
+    build(made.log, store, encoder())
+    opened = store.latest()
+    assert opened is not None
+    column = opened.path / "rows/audience.npy"
+    column.chmod(0o600)
+    np.save(column, np.load(column) * 0 + number)
+
+    with pytest.raises(CorruptSnapshot):
+        open_base(opened)
+
+
 def test_a_change_of_audience_encodes_nothing_anew() -> None:
     encoders, counted = counting()
     made = World()
@@ -291,7 +308,7 @@ def test_a_grant_that_cannot_be_read_ends_the_earlier_one() -> None:
     assert state.reader("scout", NOW).scopes == frozenset()
 
 
-def _at(event: ev.Event, n: int):  # type: ignore[no-untyped-def]
+def _at(event: ev.Event, n: int):
     written = draft(event, occurred_at=NOW)
     stored = encode(written)
     return decode("owner", Position(NOW, n), written.event_id, stored.envelope, stored.payload or None)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from instant_recall.projections.eligibility import (
+    RULES,
     Audiences,
+    Muted,
     Policies,
     Reader,
     eligible,
@@ -16,6 +19,7 @@ from instant_recall.projections.eligibility import (
     rule_of,
 )
 from instant_recall.projections.items import Item
+from instant_recall.projections.mutes import TopicMute
 
 OWNER = Reader("owner")
 LAB = Reader("sub:lab", frozenset({"lab"}))
@@ -118,3 +122,43 @@ def test_what_was_only_named_is_refused_as_unrecorded() -> None:
     policies.append(Item(id="x", kind="note"))
 
     assert rule_of(int(refusals(policies, OWNER, 10)[0])) == "unrecorded"
+
+
+@pytest.mark.parametrize("number", [1, 99, -1, 2**31 - 1, -(2**31)])
+@pytest.mark.parametrize("reader", [OWNER, LAB])
+def test_an_audience_that_makes_no_sense_is_met_by_nobody_but_that_is_told_to_nobody_else(
+    number: int, reader: Reader
+) -> None:
+    policies = Policies(Audiences())
+    for _ in range(2):
+        policies.append(item(audience=("lab",)))
+    policies._audience.values[1] = number
+
+    assert eligible(policies, reader, 10).tolist() == [True, False]
+    assert rule_of(int(refusals(policies, reader, 10)[1])) == "unreadable"
+
+
+@pytest.mark.parametrize("bit", range(16))
+def test_a_flag_of_whatever_meaning_keeps_an_item_back(bit: int) -> None:
+    policies = Policies(Audiences())
+    policies.append(item(valid_until=3))
+    policies._flags.values[0] = 1 << bit
+
+    assert eligible(policies, OWNER, 10).tolist() == [False]
+    assert rule_of(1 << bit) is not None
+
+
+def test_each_rule_has_a_bit_of_its_own() -> None:
+    assert sum(RULES.values()) == np.bitwise_or.reduce(list(RULES.values()))
+
+
+def test_what_is_muted_in_the_session_or_as_a_topic_is_refused_with_everything_else() -> None:
+    policies = Policies(Audiences())
+    for _ in range(3):
+        policies.append(item(audience=("lab",)))
+    topic = TopicMute("id", "the raise", 1)
+    muted = Muted([0], [(topic, np.array([1], dtype=np.int32))])
+
+    assert [rule_of(int(found)) for found in refusals(policies, LAB, 10, muted)] == ["muted", "topic_muted", None]
+    assert [rule_of(int(f)) for f in refusals(policies, LAB, 10, Muted(unreadable=True))] == ["unreadable"] * 3
+    assert eligible(policies, LAB, 10).tolist() == [True, True, True]
