@@ -1,4 +1,4 @@
-"""The token that the API asks for over TCP. Only its hash is kept, so a stolen data folder opens no door."""
+"""Tokens: how they are made, in what form they are kept, and whose one is. A stolen data folder opens no door."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ import hmac
 import os
 import re
 import secrets
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
 from ..events.errors import RecallError
 from ..events.settings import private_dir
+from .callers import OWNER, Caller
 
-_HASH = re.compile(r"[0-9a-f]{64}")
+_HASH: Final = re.compile(r"[0-9a-f]{64}")
+NO_HASH: Final = "0" * 64
+"""Stands for the hash of a token that nobody has."""
 
 
 def make_token() -> str:
@@ -25,15 +30,32 @@ def hash_token(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def token_fits(authorization: bytes, token_hash: str) -> bool:
-    """Whether an `Authorization` header carries the token with this hash. An empty hash fits nothing."""
-    scheme, _, token = authorization.partition(b" ")
-    given = hashlib.sha256(token.strip()).hexdigest()
-    return hmac.compare_digest(given, token_hash) and scheme.lower() == b"bearer"
+def caller_of(headers: Sequence[bytes], owner_hash: str, caller_with: Callable[[str], Caller | None]) -> Caller | None:
+    """Who sends these `Authorization` headers; None when there is not just one, or its token does not count.
+
+    Why it does not count makes no difference, neither in the answer nor in what is done: one hash, one look.
+
+    Args:
+        headers: the values of all such headers of a request.
+        owner_hash: hash of the owner's own token for TCP; empty: there is none.
+        caller_with: the reader whose token has a hash.
+    """
+    scheme, _, token = (headers[0] if len(headers) == 1 else b"").partition(b" ")
+    given = hashlib.sha256(token).hexdigest()
+    well_formed = scheme.lower() == b"bearer"
+    if hmac.compare_digest(given, owner_hash or NO_HASH) and well_formed:
+        return OWNER
+    found = caller_with(given)
+    return found if well_formed else None
+
+
+def is_hash(text: str) -> bool:
+    """Whether a text has the form of `hash_token`."""
+    return _HASH.fullmatch(text) is not None
 
 
 def token_file(home: Path) -> Path:
-    """Where a data folder keeps the hash of its token."""
+    """Where a data folder keeps the hash of the owner's own token for TCP. Readers' are in the log."""
     return home / "api-token.sha256"
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..events.types import EVENT_TYPES
+from .callers import Who
 from .key_messages import (
     AddKeysRequest,
     AddKeysResponse,
@@ -42,6 +43,16 @@ from .messages import (
     WhyResponse,
     WriteResponse,
 )
+from .quarantine_messages import HoldRequest, QuarantineRequest, QuarantineResponse, ReleaseRequest
+from .reader_messages import (
+    GrantRequest,
+    GrantResponse,
+    NarrowRequest,
+    ReadersRequest,
+    ReadersResponse,
+    RevokeRequest,
+    RevokeResponse,
+)
 
 
 class Operation(NamedTuple):
@@ -55,6 +66,8 @@ class Operation(NamedTuple):
     answer: type[Message]
     writes: bool
     summary: str
+    who: Who = ""
+    """Who may call it. It is said for each; where it is not, only the owner may."""
     query: type[Request] | None = None
     """What a GET takes as parameters in its address."""
 
@@ -65,27 +78,44 @@ class Operation(NamedTuple):
 
 
 OPERATIONS = (
-    Operation("push", "/v1/push", PushRequest, PushResponse, False, "At most five pointers for a request, or none."),
-    Operation("search", "/v1/search", SearchRequest, SearchResponse, False, "Everything that may fit, best first."),
-    Operation("open", "/v1/open", OpenRequest, OpenResponse, False, "The exact text behind an address."),
-    Operation("why", "/v1/why", WhyRequest, WhyResponse, False, "Why an item is, or is not, in a push."),
-    Operation("publish", "/v1/publish", PublishRequest, PublishResponse, True, "Store events, all or none."),
-    Operation("remember", "/v1/remember", RememberRequest, WriteResponse, True, "Keep something the owner has."),
-    Operation("forget", "/v1/forget", ForgetRequest, WriteResponse, True, "Forget an item for good."),
-    Operation("correct", "/v1/correct", CorrectRequest, WriteResponse, True, "Say which item a request missed."),
-    Operation("bar", "/v1/bar", BarRequest, BarResponse, True, "How sure a pointer has to be, shown or set."),
-    Operation("refit", "/v1/refit", RefitRequest, RefitResponse, True, "What the ranker learned, shown or undone."),
-    Operation("keys", "/v1/keys", KeysRequest, KeysResponse, False, "The use keys of an item, and how well each fits."),
-    Operation("add_keys", "/v1/keys/add", AddKeysRequest, AddKeysResponse, True, "Say when items help, or do not."),
-    Operation("remove_key", "/v1/keys/remove", RemoveKeyRequest, WriteResponse, True, "Take a use key away."),
-    Operation("keys_todo", "/v1/keys/todo", KeysTodoRequest, KeysTodoResponse, False, "Items without a use key."),
-    Operation("status", "/v1/status", None, StatusResponse, False, "How things stand, or stood.", StatusRequest),
+    Operation(
+        "push", "/v1/push", PushRequest, PushResponse, False, "At most five pointers for a request, or none.", "reader"
+    ),
+    Operation("search", "/v1/search", SearchRequest, SearchResponse, False, "All that may fit, best first.", "reader"),
+    Operation("open", "/v1/open", OpenRequest, OpenResponse, False, "The exact text behind an address.", "reader"),
+    Operation("why", "/v1/why", WhyRequest, WhyResponse, False, "Why an item is, or is not, in a push.", "reader"),
+    Operation("publish", "/v1/publish", PublishRequest, PublishResponse, True, "Store events, all or none.", "reader"),
+    Operation("remember", "/v1/remember", RememberRequest, WriteResponse, True, "Keep something.", "reader"),
+    Operation("forget", "/v1/forget", ForgetRequest, WriteResponse, True, "Forget an item for good.", "owner"),
+    Operation("correct", "/v1/correct", CorrectRequest, WriteResponse, True, "Say which item was missed.", "owner"),
+    Operation("bar", "/v1/bar", BarRequest, BarResponse, True, "How sure a pointer has to be, shown or set.", "owner"),
+    Operation("refit", "/v1/refit", RefitRequest, RefitResponse, True, "What the ranker learned, or undone.", "owner"),
+    Operation("keys", "/v1/keys", KeysRequest, KeysResponse, False, "The use keys of an item, and their fit.", "owner"),
+    Operation("add_keys", "/v1/keys/add", AddKeysRequest, AddKeysResponse, True, "Say when items help.", "owner"),
+    Operation("remove_key", "/v1/keys/remove", RemoveKeyRequest, WriteResponse, True, "Take a use key away.", "owner"),
+    Operation("keys_todo", "/v1/keys/todo", KeysTodoRequest, KeysTodoResponse, False, "Items without a key.", "owner"),
+    Operation("readers", "/v1/readers", ReadersRequest, ReadersResponse, False, "Who may ask, for what.", "owner"),
+    Operation("grant", "/v1/readers/grant", GrantRequest, GrantResponse, True, "Let a reader in.", "owner"),
+    Operation(
+        "narrow", "/v1/readers/narrow", NarrowRequest, GrantResponse, True, "Hand on less than one has.", "reader"
+    ),
+    Operation("revoke", "/v1/readers/revoke", RevokeRequest, RevokeResponse, True, "End a reader's grant.", "reader"),
+    Operation(
+        "status", "/v1/status", None, StatusResponse, False, "How things stand, or stood.", "reader", StatusRequest
+    ),
 )
+
+PLAIN = {
+    "/healthz": "Whether the server answers at all.",
+    "/openapi.json": "This document.",
+}
+"""What tells nothing of anybody's: whoever is let in may ask for it."""
 
 _FAILURES = {
     "400": "The request is not as described; `message` names the field. Nothing was stored.",
-    "401": "Over TCP: the token is missing or wrong.",
-    "403": "The reader may not ask that (the past and other readers are the owner's), or the Host is another machine.",
+    "401": "The token does not count (unknown, expired, revoked, malformed), or over TCP there is none.",
+    "403": "The reader may not ask that (see `x-who`; the past and other readers are the owner's), or the Host is "
+    "another machine.",
     "404": "There is no such thing, or this reader may not see it.",
     "405": "The route takes another method.",
     "410": "The log does not go back that far any more: events are neither in it nor in its archive.",
@@ -94,8 +124,11 @@ _FAILURES = {
     "503": "The log cannot be reached. A write may or may not be stored; repeating it with the same event ids is safe.",
     "507": "The log is full. Nothing was stored.",
 }
+_BEARER = "A reader's, from `instant-recall reader grant` or /v1/readers/narrow; or the owner's, from `up --tcp`."
 _INTRODUCTION = (
-    "Listens on a Unix socket, which needs no token, and when asked on 127.0.0.1, which does. "
+    "Listens on a Unix socket, which needs no token from the owner's own processes, and when asked over TCP, which "
+    "does. A token says who the reader is, and what it may see and do: `x-who` of an operation is `reader` where any "
+    "reader may call it for itself, and `owner` where only the owner's token will do. "
     "The `body` of a published event holds the fields of its type, without `type`; the schemas below have each type. "
     "A field that is not described is refused."
 )
@@ -106,7 +139,7 @@ def _content(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _described(operation: Operation, refs: dict[type, dict[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {"operationId": operation.name, "summary": operation.summary}
+    found: dict[str, Any] = {"operationId": operation.name, "summary": operation.summary, "x-who": operation.who}
     if operation.asked is not None:
         found["requestBody"] = {"required": True, "content": _content(refs[operation.asked])}
     if operation.query is not None:
@@ -140,8 +173,7 @@ def document() -> bytes:
     schemas, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     refs = dict(zip(kinds, schemas, strict=True))
     paths = {operation.path: {operation.verb.lower(): _described(operation, refs)} for operation in OPERATIONS}
-    paths["/healthz"] = _plain("healthz", "Whether the server answers at all.")
-    paths["/openapi.json"] = _plain("openapi", "This document.")
+    paths |= {path: _plain(path.strip("/").partition(".")[0], summary) for path, summary in PLAIN.items()}
     failure = _content(refs[ErrorResponse])
     return msgspec.json.encode(
         {
@@ -153,7 +185,7 @@ def document() -> bytes:
             "components": {
                 "schemas": components,
                 "responses": {status: {"description": text, "content": failure} for status, text in _FAILURES.items()},
-                "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": "Over TCP only."}},
+                "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": _BEARER}},
             },
         }
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
 import os
 import signal
 import socket
+import ssl
 import stat
 import threading
 from collections.abc import Callable, Iterator
@@ -19,12 +21,15 @@ from starlette.applications import Starlette
 
 from ..events.errors import AlreadyRunning, RecallError
 from ..events.settings import private_dir
+from .connections import SILENT_S, allow_files, cut_overdue, cut_surplus
+from .peers import OwnPeers
 from .routes import create_app
+from .tcp import Tcp
 
 if TYPE_CHECKING:
     from .service import Service
 
-__all__ = ["create_app", "serve"]
+__all__ = ["Tcp", "create_app", "serve"]
 
 log = structlog.get_logger()
 
@@ -32,19 +37,21 @@ REFRESH_SECONDS = 0.5
 """How often a newer snapshot is looked for. No answer depends on it: the overlay holds the difference meanwhile."""
 FOLLOW_SECONDS = 0.05
 """How often the log is followed between requests. Every request reads to the tail itself; this keeps that short."""
-KEEP_ALIVE_SECONDS = 75
+KEEP_ALIVE_SECONDS = int(SILENT_S)
 """How long an idle connection is kept: a chat's turns are often a minute apart."""
 STOP_SECONDS = 10
 """How long requests under way may take to finish when the server stops."""
 BACKLOG = 512
 """Connections that may wait to be taken."""
+TICKS_BETWEEN_LOOKS = 10
+"""Between two looks for connections that are overdue; uvicorn ticks every tenth of a second."""
 
 
 def serve(
     app: Starlette,
     *,
     socket_path: Path,
-    tcp_port: int | None = None,
+    tcp: Tcp | None = None,
     token_hash: str = "",
     on_started: Callable[[], None] | None = None,
     stop: threading.Event | None = None,
@@ -54,38 +61,52 @@ def serve(
     Args:
         app: the app; its service is closed in every case, also when serving fails.
         socket_path: the Unix socket. Its folder is made this user's alone.
-        tcp_port: a port of 127.0.0.1 to listen on too.
-        token_hash: `hash_token` of what is asked for over TCP.
+        tcp: where to listen on TCP too.
+        token_hash: `hash_token` of the owner's own token for TCP.
         on_started: called once when requests are taken.
         stop: stops the server when it is set, for one that does not run in the main thread.
 
     Raises:
         AlreadyRunning: another server answers on the socket.
-        RecallError: the socket's folder or the port cannot be had, or TCP is asked for without a token.
+        RecallError: the socket's folder, the port or the TLS files cannot be had, or TCP is asked for without a token,
+            or beyond this machine without TLS.
     """
     service: Service = app.state.service
+    allow_files()
     stop = stop or threading.Event()
     with contextlib.ExitStack() as stack:
         stack.enter_context(_stopped_by_signals(stop))
         stack.callback(service.close)
-        if tcp_port is not None and not token_hash:
+        if tcp is not None and not token_hash:
             raise RecallError("Listening on TCP needs a token. Make one first.")
         app.state.token_hash = token_hash
-        listeners = [stack.enter_context(_unix_listener(socket_path))]
-        if tcp_port is not None:
-            listeners.append(stack.enter_context(_tcp_listener(tcp_port)))
+        app.state.any_host = tcp is not None and not tcp.is_loopback
+        context = tcp.check() if tcp is not None else None
+        here = stack.enter_context(_unix_listener(socket_path))
+        there = stack.enter_context(tcp.listener(BACKLOG)) if tcp is not None else None
         stack.enter_context(_repeated(service.refresh, REFRESH_SECONDS, "refresh"))
         stack.enter_context(_repeated(service.follow, FOLLOW_SECONDS, "follow"))
-        _Server(app, on_started, stop).run(listeners)
+        _Server(app, there, context, on_started, stop).run([here])
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, quiet, on one event loop everywhere, with a hook at the start and a stop from outside."""
+    """uvicorn, quiet, on one event loop everywhere, with a hook at the start and a stop from outside.
 
-    def __init__(self, app: Starlette, on_started: Callable[[], None] | None, stop: threading.Event) -> None:
+    It serves the Unix socket; TCP beside it, since uvicorn would speak TLS on all of its sockets, or on none.
+    """
+
+    def __init__(
+        self,
+        app: Starlette,
+        tcp: socket.socket | None,
+        tls: ssl.SSLContext | None,
+        on_started: Callable[[], None] | None,
+        stop: threading.Event,
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
+                http=OwnPeers,
                 loop="asyncio",
                 ws="none",
                 lifespan="off",
@@ -99,15 +120,28 @@ class _Server(uvicorn.Server):
                 backlog=BACKLOG,
             )
         )
+        self._tcp = tcp
+        self._tls = tls
         self._on_started = on_started
         self._stop = stop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        if self._tcp is not None:
+            loop = asyncio.get_running_loop()
+            beside = await loop.create_server(self._protocol, sock=self._tcp, ssl=self._tls, backlog=BACKLOG)
+            self.servers.append(beside)
         if self._on_started is not None:
             self._on_started()
 
+    def _protocol(self) -> OwnPeers:
+        return OwnPeers(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
     async def on_tick(self, counter: int) -> bool:
+        connections = list(self.server_state.connections)
+        cut_surplus(connections)
+        if counter % TICKS_BETWEEN_LOOKS == 0:
+            cut_overdue(connections, asyncio.get_running_loop().time())
         return await super().on_tick(counter) or self._stop.is_set()
 
 
@@ -181,18 +215,6 @@ def _bound(path: Path) -> socket.socket:
         raise RecallError(f"Cannot listen on {path} ({exc.strerror or exc}). Choose another data folder.") from exc
     finally:
         os.umask(before)
-    return listener
-
-
-def _tcp_listener(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port))
-        listener.listen(BACKLOG)
-    except OSError as exc:
-        listener.close()
-        raise RecallError(f"Cannot listen on 127.0.0.1:{port} ({exc.strerror}). Choose another port.") from exc
     return listener
 
 

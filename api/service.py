@@ -57,6 +57,7 @@ from .messages import (
     WriteResponse,
 )
 from .opening import exact_text
+from .readers import ReaderService
 from .standing import standing, told_to
 from .writes import Writer
 
@@ -70,7 +71,7 @@ AFTER_ITS_PUSH: Final = frozenset({"item_opened", "item_helped", "pointer_reject
 """Events that tell what became of a pointer. They stand behind its push in the log, or they would tell nothing."""
 
 
-class Service(KeyService):
+class Service(KeyService, ReaderService):
     """Push, search, open, why, the writes, use keys and status over one owner's log. Safe to use from several threads.
 
     Args:

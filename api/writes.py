@@ -23,6 +23,7 @@ from .messages import (
     RememberRequest,
     WriteResponse,
 )
+from .readers import check_published
 
 
 class Writer:
@@ -50,6 +51,8 @@ class Writer:
             )
             for event in request.events
         ]
+        for each in drafts:
+            check_published(each.event, each.actor, each.occurred_at)
         results = self._log.append(drafts)
         published = tuple(
             Published(event_id=d.event_id, position=str(r.position), duplicate=r.duplicate)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,22 +16,32 @@ from .output import count, dim, table
 
 if TYPE_CHECKING:
     from ..api.messages import StatusResponse
+    from ..api.tcp import Tcp
     from .supervisor import Ready
+
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
 @root_options
 @option("--tcp", type=click.IntRange(1, 65_535), metavar="PORT", help="Answer on 127.0.0.1:PORT too, with a token.")
+@option("--tcp-host", metavar="ADDRESS", help="With --tcp: answer on this address. Other machines need TLS.")
+@option("--tls-cert", type=_FILE, metavar="FILE", help="With --tcp: speak TLS, with this certificate (PEM).")
+@option("--tls-key", type=_FILE, metavar="FILE", help="Its key, when that is in a file of its own.")
+@option("--without-tls", is_flag=True, help="Let other machines in without TLS: tokens and texts go in clear.")
 @option("--new-token", is_flag=True, help="With --tcp: make a new token; the old one ends.")
 @option("--no-worker", is_flag=True, help="Start no worker, cron or reactor: they run elsewhere.")
 @pass_invocation
-def up(invocation: Invocation, tcp: int | None, new_token: bool, no_worker: bool) -> None:
+def up(invocation: Invocation, /, tcp: int | None, new_token: bool, no_worker: bool, **how: Any) -> None:
     """Start everything, and keep it running.
 
     The server, the API, cron, reactor and one worker. It stays in the foreground; Ctrl-C stops all of them.
     """
     from . import logs  # noqa: PLC0415
     from .supervisor import Supervisor  # noqa: PLC0415
+
+    where = _tcp(tcp, **how)
 
     # Who watches wants to hear of what goes wrong; a file of lines is for finding out later what happened when.
     logs.configure("warning" if sys.stderr.isatty() else "info")
@@ -40,9 +51,19 @@ def up(invocation: Invocation, tcp: int | None, new_token: bool, no_worker: bool
         facts = {"ready": True, **dataclasses.asdict(ready)}
         invocation.output.result(facts, ready_lines(ready))
 
-    Supervisor(settings, tcp=tcp, new_token=new_token, worker=not no_worker).run(announce)
+    Supervisor(settings, tcp=where, new_token=new_token, worker=not no_worker).run(announce)
     if not invocation.as_json:
         click.echo("Stopped.")
+
+
+def _tcp(
+    port: int | None, tcp_host: str | None, tls_cert: Path | None, tls_key: Path | None, without_tls: bool
+) -> Tcp | None:
+    from ..api.tcp import LOOPBACK, Tcp  # noqa: PLC0415
+
+    if port is None and (tcp_host or tls_cert or tls_key or without_tls):
+        raise click.UsageError("Say on which port, with --tcp PORT.")
+    return Tcp(port, tcp_host or LOOPBACK, tls_cert, tls_key, without_tls) if port is not None else None
 
 
 def ready_lines(ready: Ready) -> list[str]:

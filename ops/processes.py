@@ -96,7 +96,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m instant_recall.ops.processes", description=__doc__)
     parser.add_argument("role", choices=ROLES)
     parser.add_argument("--home", metavar="DIR", help="the data folder")
-    parser.add_argument("--tcp", type=int, metavar="PORT", help="api: answer on 127.0.0.1:PORT too")
+    parser.add_argument("--tcp", type=int, metavar="PORT", help="api: answer on this port too")
+    parser.add_argument("--tcp-host", default="127.0.0.1", metavar="ADDRESS", help="of this address")
+    parser.add_argument("--tls-cert", type=Path, metavar="FILE")
+    parser.add_argument("--tls-key", type=Path, metavar="FILE")
+    parser.add_argument("--without-tls", action="store_true", help="also to other machines")
     parser.add_argument("--follow", action="store_true", help="end when standard input ends")
     chosen = parser.parse_args(arguments)
     quiet_libraries()
@@ -107,21 +111,24 @@ def main(arguments: list[str] | None = None) -> int:
         if chosen.follow:
             follow_parent()
         with counted(settings):
-            _run(chosen.role, settings, chosen.tcp)
+            _run(chosen, settings)
     except RecallError as error:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0
 
 
-def _run(role: str, settings: Settings, tcp: int | None) -> None:
+def _run(chosen: argparse.Namespace, settings: Settings) -> None:
     from . import logs  # noqa: PLC0415 - nothing is loaded before the environment is set
 
     logs.configure()
+    role = chosen.role
     if role == "api":
+        from ..api.tcp import Tcp  # noqa: PLC0415
         from .serve import serve_api  # noqa: PLC0415
 
-        serve_api(settings, tcp=tcp)
+        tcp = Tcp(chosen.tcp, chosen.tcp_host, chosen.tls_cert, chosen.tls_key, chosen.without_tls)
+        serve_api(settings, tcp=tcp if chosen.tcp else None)
     elif role == "worker":
         from ..workers.queue import run_worker  # noqa: PLC0415
 

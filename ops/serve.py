@@ -8,7 +8,7 @@ import structlog
 
 from ..api.auth import stored_token_hash
 from ..api.recorder import Recorder
-from ..api.server import create_app, serve
+from ..api.server import Tcp, create_app, serve
 from ..api.service import Service
 from ..events.connect import open_log
 from ..events.settings import Settings
@@ -19,7 +19,7 @@ from . import embedded
 log = structlog.get_logger()
 
 
-def serve_api(settings: Settings, *, tcp: int | None = None) -> None:
+def serve_api(settings: Settings, *, tcp: Tcp | None = None) -> None:
     """Serve the API of a data folder until a signal says stop.
 
     A server of ours that has died is started again by the request that finds it gone; an external one is waited for by
@@ -43,7 +43,7 @@ def serve_api(settings: Settings, *, tcp: int | None = None) -> None:
     serve(
         create_app(service),
         socket_path=settings.api_socket,
-        tcp_port=tcp,
+        tcp=tcp,
         token_hash=stored_token_hash(settings.home) if tcp is not None else "",
-        on_started=lambda: log.info("api.started", tcp=tcp, socket=str(settings.api_socket)),
+        on_started=lambda: log.info("api.started", tcp=tcp.url if tcp else None, socket=str(settings.api_socket)),
     )

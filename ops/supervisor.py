@@ -18,6 +18,7 @@ from types import FrameType
 import structlog
 
 from ..api.auth import store_new_token, stored_token_hash
+from ..api.tcp import Tcp
 from ..events.errors import AlreadyRunning, RecallError
 from ..events.settings import Settings, private_dir
 from . import embedded
@@ -58,7 +59,7 @@ class Supervisor:
     """Keeps the processes of one data folder alive until a signal says stop."""
 
     def __init__(
-        self, settings: Settings, *, tcp: int | None = None, new_token: bool = False, worker: bool = True
+        self, settings: Settings, *, tcp: Tcp | None = None, new_token: bool = False, worker: bool = True
     ) -> None:
         self.settings = settings
         self.tcp = tcp
@@ -96,7 +97,7 @@ class Supervisor:
     def _child(self, role: str) -> Child:
         arguments = ["--home", str(self.settings.home)]
         if role == "api" and self.tcp is not None:
-            arguments += ["--tcp", str(self.tcp)]
+            arguments += tcp_arguments(self.tcp)
         return Child(role, arguments, self.settings.logs_dir / f"{role}.log")
 
     def _start(self) -> None:
@@ -130,7 +131,7 @@ class Supervisor:
             pid=os.getpid(),
             home=str(self.settings.home),
             socket=str(self.settings.api_socket),
-            url=f"http://127.0.0.1:{self.tcp}" if self.tcp else "",
+            url=self.tcp.url if self.tcp else "",
             token=self._token,
             server="external" if self.settings.redis_url else "embedded",
             logs=str(self.settings.logs_dir),
@@ -222,17 +223,27 @@ def answers(settings: Settings) -> bool:
     return True
 
 
-def check_port(port: int | None) -> None:
-    """Refuse a TCP port that somebody else listens on, before anything is started.
+def check_port(tcp: Tcp | None) -> None:
+    """Refuse a TCP port that somebody else listens on, or that may not be open so, before anything is started.
 
     Raises:
-        RecallError: the port is taken or may not be used.
+        RecallError: the port is taken or may not be used, or the TLS files cannot be.
     """
-    if port is None:
+    if tcp is None:
         return
-    with socket.socket() as tried:
+    tcp.check()
+    with socket.socket(socket.AF_INET6 if ":" in tcp.host else socket.AF_INET) as tried:
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            tried.bind(("127.0.0.1", port))
+            tried.bind((tcp.host, tcp.port))
         except OSError as error:
-            raise RecallError(f"Port {port} cannot be used ({error.strerror}). Choose another with --tcp.") from error
+            raise RecallError(
+                f"Port {tcp.port} of {tcp.host} cannot be used ({error.strerror}). Choose another with --tcp."
+            ) from error
+
+
+def tcp_arguments(tcp: Tcp) -> list[str]:
+    """How the API's process is told where to listen; `processes.py` reads it."""
+    files = {"--tls-cert": tcp.certificate, "--tls-key": tcp.key}
+    given = [part for name, path in files.items() if path for part in (name, str(path.absolute()))]
+    return ["--tcp", str(tcp.port), "--tcp-host", tcp.host, *given, *(["--without-tls"] if tcp.without_tls else [])]

@@ -89,6 +89,8 @@ class Readers:
             if not whole or grant.kind == "owner" or name in {above_name for above_name, _ in above}:
                 grant = msgspec.structs.replace(grant, revoked=True)
             ends = [found.expires_at for _, found in above if found is not None and found.expires_at is not None]
+            if any(found is not None and found.kind == "tool" for _, found in above):
+                grant = msgspec.structs.replace(grant, kind="tool")
             if ends:
                 until = min([*ends, *([] if grant.expires_at is None else [grant.expires_at])])
                 grant = msgspec.structs.replace(grant, expires_at=until)
@@ -135,6 +137,10 @@ class Readers:
     def is_below(self, name: str, above: str) -> bool:
         """Whether a reader's grant was made from that of `above`, directly or by way of others."""
         return name != above and above in self._names_above(name)
+
+    def depth(self, name: str) -> int:
+        """How many grants a reader's stands on, itself counted; never told as more than MOST_ABOVE + 1."""
+        return len(self._names_above(name))
 
     def _put(self, name: str, grant: Grant) -> None:
         known = self.grants.get(name)

@@ -44,7 +44,16 @@ from instant_recall.api.messages import (
     WhyResponse,
     WriteResponse,
 )
-from instant_recall.api.server import create_app, serve
+from instant_recall.api.reader_messages import (
+    GrantRequest,
+    GrantResponse,
+    NarrowRequest,
+    ReadersRequest,
+    ReadersResponse,
+    RevokeRequest,
+    RevokeResponse,
+)
+from instant_recall.api.server import Tcp, create_app, serve
 from instant_recall.events.errors import NotFound
 from instant_recall.events.settings import Settings
 
@@ -131,6 +140,21 @@ class StandIn:
         self._fail()
         return KeysTodoResponse(total=request.limit)
 
+    def readers(self, _request: ReadersRequest) -> ReadersResponse:
+        return ReadersResponse(readers=())
+
+    def grant(self, request: GrantRequest) -> GrantResponse:
+        return GrantResponse(reader=request.name, kind=request.kind, scopes=request.scopes, event_id="", position="1-0")
+
+    def narrow(self, request: NarrowRequest) -> GrantResponse:
+        return GrantResponse(reader=request.name, kind="tool", scopes=request.scopes, event_id="", position="1-0")
+
+    def revoke(self, request: RevokeRequest) -> RevokeResponse:
+        return RevokeResponse(ended=(request.name,), event_id="", position="1-0")
+
+    def caller_with(self, _token_hash: str) -> None:
+        return None
+
     def status(self, _request: StatusRequest) -> StatusResponse:
         self._fail()
         return StatusResponse(
@@ -162,14 +186,16 @@ class StandIn:
 
 
 @contextlib.contextmanager
-def serving(service: object, *, tcp_port: int | None = None, token_hash: str = "") -> Iterator[Path]:
+def serving(
+    service: object, *, tcp_port: int | None = None, tcp: Tcp | None = None, token_hash: str = ""
+) -> Iterator[Path]:
     """Serve in a thread over a throw-away data folder, which is given back; the server has stopped at the end."""
     started, stop = threading.Event(), threading.Event()
     with tempfile.TemporaryDirectory(prefix="ir-") as folder:
         app = create_app(cast(Any, service))
         options: dict[str, Any] = {
             "socket_path": Settings.from_env(folder).api_socket,
-            "tcp_port": tcp_port,
+            "tcp": Tcp(tcp_port) if tcp_port is not None else tcp,
             "token_hash": token_hash,
             "on_started": started.set,
             "stop": stop,

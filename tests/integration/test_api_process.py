@@ -19,7 +19,7 @@ import pytest
 from instant_recall import Client
 from instant_recall.api.auth import hash_token, store_new_token, stored_token_hash, token_file
 from instant_recall.api.messages import PushResponse
-from instant_recall.api.server import create_app, serve
+from instant_recall.api.server import Tcp, create_app, serve
 from instant_recall.events.errors import AlreadyRunning, LogUnavailable, NotRunning, RecallError
 from instant_recall.events.settings import Settings
 from instant_recall.tests.api_stand_in import StandIn, serving, wait_until
@@ -161,14 +161,14 @@ def test_a_taken_port_is_a_clear_error_and_the_socket_is_given_up(home: Path) ->
         port = taken.getsockname()[1]
         service = StandIn()
         with pytest.raises(RecallError, match=f"127.0.0.1:{port} .*Choose another port"):
-            serve(create_app(cast(Any, service)), socket_path=path, tcp_port=port, token_hash=hash_token("x"))
+            serve(create_app(cast(Any, service)), socket_path=path, tcp=Tcp(port), token_hash=hash_token("x"))
     assert service.closed
     assert not path.exists()
 
 
 def test_tcp_without_a_token_is_refused(home: Path) -> None:
     with pytest.raises(RecallError, match="token"):
-        serve(create_app(cast(Any, StandIn())), socket_path=Settings.from_env(home).api_socket, tcp_port=1)
+        serve(create_app(cast(Any, StandIn())), socket_path=Settings.from_env(home).api_socket, tcp=Tcp(1))
 
 
 def test_a_socket_path_that_is_too_long_is_a_clear_error(home: Path) -> None:
