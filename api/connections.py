@@ -60,6 +60,18 @@ class Tended(asyncio.Protocol):
         self._head_since = self._body_since = None
         super().on_response_complete()  # type: ignore[misc]
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP. An answer under way ends there: uvicorn would go on with it, and fail."""
+        if self.is_waiting:
+            super().send_400_response(msg)  # type: ignore[misc]
+            return
+        if self.cycle.response_started:
+            self.transport.abort()
+        else:
+            super().send_400_response(msg)  # type: ignore[misc]
+        self.cycle.disconnected = True
+        self.cycle.message_event.set()
+
     @property
     def is_waiting(self) -> bool:
         """No request is being answered."""

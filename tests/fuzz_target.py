@@ -1,0 +1,160 @@
+"""What is fuzzed: a real API process with a little data, over its Unix socket and over TCP, and how it is doing."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from instant_recall import Client
+from instant_recall.api.auth import store_new_token
+from instant_recall.events.errors import RecallError
+from instant_recall.events.settings import Settings
+from instant_recall.events.types import AssetRecorded, NoteRecorded, TurnRecorded
+from instant_recall.tests.helpers import wait_until
+from instant_recall.tests.running import environment
+
+GOOD_S = 1.0
+"""Within which a good request is answered, whatever else goes on. It takes milliseconds; the machine may be busy."""
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A running API process."""
+
+    settings: Settings
+    pid: int
+    port: int
+    token: str
+    """The owner's, for TCP."""
+    process: subprocess.Popen[bytes]
+    narrow: str = ""
+    """A sub-agent's, that has the scope `lab`."""
+
+    @property
+    def url(self) -> str:
+        """Where it listens on TCP."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def connect(self, *, tcp: bool = False) -> socket.socket:
+        """A connection to write bytes into."""
+        link = socket.socket(socket.AF_INET if tcp else socket.AF_UNIX)
+        link.settimeout(5)
+        try:
+            link.connect(("127.0.0.1", self.port) if tcp else str(self.settings.api_socket))
+        except BaseException:
+            link.close()
+            raise
+        return link
+
+    def ask(self, path: str, body: dict[str, Any] | bytes, token: str = "") -> tuple[int, bytes]:
+        """One request over the Unix socket; status and bytes of its answer."""
+        link = http.client.HTTPConnection("localhost")
+        link.sock = self.connect()
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        try:
+            link.request("POST", path, body if isinstance(body, bytes) else json.dumps(body), headers)
+            answer = link.getresponse()
+            return answer.status, answer.read()
+        finally:
+            link.close()
+
+    def grant(self, name: str, *scopes: str, **more: Any) -> str:
+        """Let a reader in; its token."""
+        status, answer = self.ask("/v1/readers/grant", {"name": name, "scopes": scopes, **more})
+        assert status == 200, answer
+        return str(json.loads(answer)["token"])
+
+    def answers_well(self) -> float:
+        """Seconds that a good push takes; fails when it is not answered well, or late."""
+        began = time.perf_counter()
+        status, content = self.ask("/v1/push", {"request": "check the camera of petrel"})
+        took = time.perf_counter() - began
+        assert status == 200, content
+        assert took < GOOD_S
+        assert self.process.poll() is None
+        return took
+
+    def memory(self) -> int:
+        """Bytes of memory that the process holds."""
+        return _status(self.pid, "VmRSS") * 1024
+
+    def files(self) -> int:
+        """Files and connections that the process has open."""
+        return len(os.listdir(f"/proc/{self.pid}/fd"))  # noqa: PTH208 - only their number is wanted
+
+
+@contextmanager
+def running_target(home: Path) -> Iterator[Target]:
+    """An API process of its own, over the home's embedded server."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("memory and open files are read from /proc, which this system does not have")
+    settings = Settings(home=home)
+    token = store_new_token(home)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    arguments = [sys.executable, "-m", "instant_recall.ops.processes", "api", "--follow", "--tcp", str(port)]
+    said = home / "said.log"
+    with said.open("ab") as out:
+        process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=out, stderr=out, env=environment(settings))
+    try:
+        client = Client(home, deadline_ms=10_000)
+        wait_until(lambda: _is_up(client, process, said), 60, "an answer of the API")
+        _fill(client)
+        client.close()
+        target = Target(settings, process.pid, port, token, process)
+        yield msgspec.structs.replace(target, narrow=target.grant("scout", "lab"))
+        assert process.poll() is None, f"the API ended: {said.read_text()[-2_000:]}"
+        _, traced, after = said.read_text().partition("Traceback")
+        assert not traced, after[:3_000]
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+HIDDEN = ("skill:osprey", "note:secret", "session:owners")
+"""Items that the sub-agent must not see."""
+
+
+def _fill(client: Client) -> None:
+    lab = ("owner", "lab")
+    client.publish(
+        [
+            AssetRecorded(item="machine:petrel", kind="machine", name="petrel", purpose="the camera of the wet lab"),
+            NoteRecorded(item="note:tide", name="Tide", text="Spring tide is at nine.", use_when=("when is the tide",)),
+        ],
+        audience=lab,
+    )
+    client.publish(
+        [
+            AssetRecorded(item="skill:osprey", kind="skill", name="osprey", purpose="Signs in to the bank"),
+            NoteRecorded(item="note:secret", name="Secret", text="The zanzibar account is number 7714."),
+            TurnRecorded(session="owners", turn=1, role="owner", text="zanzibar is where the account is"),
+        ]
+    )
+
+
+def _is_up(client: Client, process: subprocess.Popen[bytes], said: Path) -> bool:
+    assert process.poll() is None, f"the API ended while starting: {said.read_text()}"
+    try:
+        client.status()
+    except RecallError:
+        return False
+    return True
+
+
+def _status(pid: int, field: str) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1])
+    raise AssertionError(f"no {field} of process {pid}")
