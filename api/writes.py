@@ -9,11 +9,13 @@ import msgspec
 
 from ..events.codec import event_from
 from ..events.envelope import EventDraft, Source, draft, new_event_id
-from ..events.log import EventLog
+from ..events.log import Appended, EventLog
 from ..events.types import AssetRecorded, Event, ItemForgotten, Millis, NoteRecorded, OwnershipCorrected
 from ..projections.items import Item
 from ..projections.pointers import without_blocks
+from ..projections.quarantine import with_quarantine
 from ..projections.slugs import slug
+from .gate import Known, check_caps
 from .messages import (
     CorrectRequest,
     ForgetRequest,
@@ -32,11 +34,13 @@ class Writer:
     Args:
         log: the owner's log.
         clock: milliseconds UTC, for events that do not say when they happened.
+        known: an item as it stands now, by its id.
     """
 
-    def __init__(self, log: EventLog, clock: Callable[[], Millis]) -> None:
+    def __init__(self, log: EventLog, clock: Callable[[], Millis], known: Known = lambda _item: None) -> None:
         self._log = log
         self._clock = clock
+        self._known = known
 
     def publish(self, request: PublishRequest) -> PublishResponse:
         """See Service.publish."""
@@ -53,7 +57,7 @@ class Writer:
         ]
         for each in drafts:
             check_published(each.event, each.actor, each.occurred_at)
-        results = self._log.append(drafts)
+        results = self._stored(drafts)
         published = tuple(
             Published(event_id=d.event_id, position=str(r.position), duplicate=r.duplicate)
             for d, r in zip(drafts, results, strict=True)
@@ -113,8 +117,16 @@ class Writer:
             draft(event, occurred_at=self._clock(), event_id=request.event_id or None), item.id
         )  # fmt: skip
 
+    def _stored(self, drafts: list[EventDraft]) -> list[Appended]:
+        """What became of each draft. What has to be held back is so from the same moment on."""
+        for each in drafts:
+            check_caps(each, self._known)
+        every = list(with_quarantine(drafts))
+        theirs = {id(each) for each in drafts}
+        return [result for each, result in zip(every, self._log.append(every), strict=True) if id(each) in theirs]
+
     def _write(self, write: EventDraft, item: str) -> WriteResponse:
-        (result,) = self._log.append([write])
+        (result,) = self._stored([write])
         return WriteResponse(
             event_id=write.event_id, position=str(result.position), item=item, duplicate=result.duplicate
         )

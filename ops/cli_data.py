@@ -71,6 +71,9 @@ def _imported(report: ImportReport) -> list[str]:
     ]
     told = ", ".join(f"{number:,} {word}" for word, number in counts if number) or "nothing found"
     head = f"{'Would import' if report.dry_run else 'Imported'} {report.what}: {told}  {dim(f'{report.took_s:.1f} s')}"
+    if report.held:
+        told = f"{count(report.held, 'item')} held back: `instant-recall quarantine list` tells why."
+        head = f"{head}\n{click.style(told, fg='yellow')}"
     if not report.skipped:
         return [head]
     shown = table([(one_line(skip.path), skip.reason) for skip in report.skipped[:SKIPS_SHOWN]], indent="  ")

@@ -38,6 +38,8 @@ class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
     changed: int
     unchanged: int
     closed: int
+    held: int
+    """Of the new and the changed, those that are held back until their owner has looked at them."""
     skipped: list[Skipped]
     dry_run: bool
     position: str
@@ -81,6 +83,7 @@ def import_folder(
         changed=len(planned.changed),
         unchanged=len(planned.unchanged),
         closed=len(planned.closed),
+        held=len(planned.held),
         skipped=skipped,
         dry_run=dry_run,
         position=position,

@@ -151,6 +151,10 @@ class Policies:
         """Ordinals of the items that are muted for good."""
         return np.flatnonzero(self._flags.values & _MUTED)
 
+    def quarantined(self) -> NDArray[np.intp]:
+        """Ordinals of the items that are held back."""
+        return np.flatnonzero(self._flags.values & _QUARANTINED)
+
     def forgotten(self) -> NDArray[np.intp]:
         """Ordinals of the items that were forgotten."""
         return np.flatnonzero(self._flags.values & _FORGOTTEN)

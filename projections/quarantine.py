@@ -52,26 +52,29 @@ def sign_in(event: ev.Event, actor: Actor) -> Sign | None:
 
 
 def with_quarantine(drafts: Iterable[EventDraft]) -> Iterator[EventDraft]:
-    """The drafts, and behind each whose text is suspect the event that holds it back; to be appended together."""
+    """The drafts, and with each whose text is suspect the event that holds it back; to be appended together.
+
+    An imported item is held back before it comes in, so that it does not matter where a reader stops reading.
+    """
     for each in drafts:
-        yield each
         sign = sign_in(each.event, each.actor)
-        if sign is not None:
-            yield holding(each, sign)
+        held = () if sign is None else (holding(each, sign),)
+        ahead = each.actor.kind == "import" and isinstance(each.event, ev.AssetRecorded | ev.NoteRecorded)
+        yield from (*held, each) if ahead else (each, *held)
 
 
 def holding(suspect: EventDraft, sign: Sign) -> EventDraft:
     """The event that holds back what a draft says; the same draft gives the same, so that writing may be retried."""
     event = suspect.event
     anchor = f"t{event.turn}" if isinstance(event, ev.TurnRecorded) else ""
-    held = ev.ItemQuarantined(item=event.subjects()[0], anchor=anchor, reason=sign.reason)
+    held = ev.ItemQuarantined(item=(*event.subjects(), "")[0], anchor=anchor, reason=sign.reason)
     return draft(
         held,
         occurred_at=suspect.occurred_at,
         actor=ACTOR,
         source=suspect.source,
         audience=suspect.audience,
-        event_id=str(uuid.uuid5(uuid.UUID(suspect.event_id), "quarantined")),
+        event_id=str(uuid.uuid5(uuid.NAMESPACE_OID, f"{suspect.event_id} quarantined")),
     )
 
 

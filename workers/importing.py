@@ -23,6 +23,7 @@ from ..events.errors import InvalidEvent
 from ..events.types import AssetRecorded, ItemClosed, Millis, NoteRecorded
 from ..projections.items import Item
 from ..projections.pointers import without_blocks
+from ..projections.quarantine import holding, sign_in
 from ..projections.slugs import slug
 from .folders import Found, Skipped, read_text, real_root, walk
 
@@ -78,11 +79,13 @@ class Plan(msgspec.Struct, frozen=True):
     """Ids of items that are as they were."""
     closed: list[EventDraft]
     skipped: list[Skipped]
+    held: list[EventDraft]
+    """What holds back those of the new and the changed that are suspect; see `projections/quarantine.py`."""
 
     @property
     def drafts(self) -> list[EventDraft]:
-        """Everything to publish, in order."""
-        return [*self.new, *self.changed, *self.closed]
+        """Everything to publish, in order: what is held back is so before it is there."""
+        return [*self.held, *self.new, *self.changed, *self.closed]
 
 
 def known_items(items: Iterable[Item]) -> dict[str, Known]:
@@ -145,7 +148,7 @@ def plan(scan: Scan, known: Mapping[str, Known]) -> Plan:
     closed when it came from this folder and is no longer found there. What the owner closed stays closed until the
     file says something else; what the owner forgot is never recorded again. What could not be read stays as it was.
     """
-    result = Plan([], [], [], [], list(scan.skipped))
+    result = Plan([], [], [], [], list(scan.skipped), [])
     present: set[str] = set()
     for wanted in scan.drafts:
         found = _apart_from_others(wanted, scan, known)
@@ -160,6 +163,10 @@ def plan(scan: Scan, known: Mapping[str, Known]) -> Plan:
             result.unchanged.append(event.item)
         else:
             result.changed.append(found)
+    for found in (*result.new, *result.changed):
+        sign = sign_in(found.event, found.actor)
+        if sign is not None:
+            result.held.append(holding(found, sign))
     held = {skip.uri for skip in scan.skipped if skip.keeps}
     at = scan.drafts[0].occurred_at if scan.drafts else now_ms()
     for item, before in known.items():
