@@ -24,7 +24,7 @@ class Caller:
     Args:
         home: the data folder whose API is called by its Unix socket; see Settings.from_env.
         url: `http://127.0.0.1:PORT` (loopback only) or `https://HOST`, instead of the Unix socket.
-        token: what the server asks for over TCP.
+        token: says to the server who asks. Over TCP it is always needed.
         timeout_s: the time that each try may take, seconds.
 
     Raises:
@@ -36,6 +36,7 @@ class Caller:
             raise RecallError("The token has characters that no token has. Give it as it was shown.")
         self.endpoint = Endpoint.parse(url) if url else Endpoint(path=Settings.from_env(home).api_socket)
         self.timeout_s = timeout_s
+        self.has_token = bool(token)
         self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
         self._local = threading.local()
 

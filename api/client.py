@@ -36,6 +36,7 @@ from .messages import (
     WhyResponse,
     WriteResponse,
 )
+from .reader_calls import AsyncReaderCalls, ReaderCalls
 from .transport import Deadline
 
 P = ParamSpec("P")
@@ -45,7 +46,7 @@ MAX_PUSH_BYTES = 1024 * 1024
 """A push holds five pointers; a longer answer would take up the turn that it should help."""
 
 
-class Client(KeyCalls):
+class Client(KeyCalls, ReaderCalls):
     """Talks to the Instant Recall of one data folder, or to the one at `url`.
 
     One client serves any number of threads (each keeps a connection of its own) and stays usable after a fork.
@@ -69,7 +70,7 @@ class Client(KeyCalls):
         Args:
             home: the data folder; else INSTANT_RECALL_HOME, else the platform's. Its API is found by its Unix socket.
             url: `http://127.0.0.1:PORT` (loopback only) or `https://HOST`, instead of the Unix socket.
-            token: what the server asks for over TCP.
+            token: says to the server who asks, and so what may be told. Over TCP it is always needed.
             deadline_ms: the time a push may take in all, milliseconds.
             reader: who asks, unless a call says otherwise.
             session: the chat under way, unless a call says otherwise.
@@ -309,7 +310,9 @@ class Client(KeyCalls):
     def opened(self, item: str, session: str | None = None) -> PublishResponse:
         """Tell that an item was opened by other means than `open`."""
         session = self.session if session is None else session
-        return self.publish(ItemOpened(item=item, reader=self.reader, session=session))
+        # Whose token it is, the server knows.
+        reader = "" if self.has_token and self.reader == "owner" else self.reader
+        return self.publish(ItemOpened(item=item, reader=reader, session=session))
 
     def helped(self, item: str, session: str | None = None) -> PublishResponse:
         """Tell that an item clearly helped."""
@@ -349,7 +352,7 @@ def _twin(method: Callable[Concatenate[Client, P], R]) -> Callable[Concatenate[A
     return call
 
 
-class AsyncClient:
+class AsyncClient(AsyncReaderCalls):
     """The same methods as Client, to be awaited; each runs in a thread, so that the event loop never waits."""
 
     def __init__(self, home: str | Path | None = None, **options: Any) -> None:

@@ -10,7 +10,8 @@ import msgspec
 from ..events.codec import event_from
 from ..events.envelope import EventDraft, Source, draft, new_event_id
 from ..events.log import Appended, EventLog
-from ..events.types import AssetRecorded, Event, ItemForgotten, Millis, NoteRecorded, OwnershipCorrected
+from ..events.types import AssetRecorded, Event, ItemForgotten, ItemOpened, Millis, NoteRecorded, OwnershipCorrected
+from ..projections.eligibility import OWNER_NAME
 from ..projections.items import Item
 from ..projections.pointers import without_blocks
 from ..projections.quarantine import with_quarantine
@@ -134,6 +135,8 @@ class Writer:
 
 def _unpushed(event: Event) -> Event:
     """The event without what a push had put into its texts: a harness may hand back the message as the model saw it."""
+    if isinstance(event, ItemOpened) and not event.reader:
+        event = msgspec.structs.replace(event, reader=OWNER_NAME)
     texts = {field: getattr(event, field) for field in event.forgettable}
     cleaned: dict[str, Any] = {
         field: without_blocks(text).strip("\n") for field, text in texts.items()

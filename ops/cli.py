@@ -27,6 +27,7 @@ from .cli_keys import keys
 from .cli_measure import bench, demo
 from .cli_options import Invocation, root_options
 from .cli_reactor import dead_letters, reactor
+from .cli_readers import reader
 from .cli_rebuilding import replay, snapshots
 from .cli_running import down, status, up
 from .cli_tuning import bar, refit
@@ -98,6 +99,7 @@ for _command in (
     *(import_, remember, correct, forget, keys),
     *(push, why, search, open_),
     *(bar, refit),
+    reader,
     audit,
     *(snapshot, snapshots, replay, archive),
     *(doctor, reactor, dead_letters),
