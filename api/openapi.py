@@ -43,6 +43,20 @@ from .messages import (
     WhyResponse,
     WriteResponse,
 )
+from .policy_messages import (
+    AudienceRequest,
+    AudienceResponse,
+    ChangeAudienceRequest,
+    ChangeAudienceResponse,
+    LabelsRequest,
+    LabelsResponse,
+    MuteRequest,
+    MuteResponse,
+    MutesRequest,
+    MutesResponse,
+    UnmuteRequest,
+    UnmuteResponse,
+)
 from .quarantine_messages import HoldRequest, QuarantineRequest, QuarantineResponse, ReleaseRequest
 from .reader_messages import (
     GrantRequest,
@@ -100,6 +114,23 @@ OPERATIONS = (
         "narrow", "/v1/readers/narrow", NarrowRequest, GrantResponse, True, "Hand on less than one has.", "reader"
     ),
     Operation("revoke", "/v1/readers/revoke", RevokeRequest, RevokeResponse, True, "End a reader's grant.", "reader"),
+    Operation("audience", "/v1/audience", AudienceRequest, AudienceResponse, False, "Who may see an item.", "owner"),
+    Operation(
+        "change_audience",
+        "/v1/audience/change",
+        ChangeAudienceRequest,
+        ChangeAudienceResponse,
+        True,
+        "Say who may see an item.",
+        "owner",
+    ),
+    Operation("labels", "/v1/audience/labels", LabelsRequest, LabelsResponse, False, "Which labels there are.", "owner"),
+    Operation("mute", "/v1/mute", MuteRequest, MuteResponse, True, "Ask not to be told of something.", "owner"),
+    Operation("unmute", "/v1/unmute", UnmuteRequest, UnmuteResponse, True, "Take a mute back.", "owner"),
+    Operation("mutes", "/v1/mutes", MutesRequest, MutesResponse, False, "What is muted.", "owner"),
+    Operation("quarantine", "/v1/quarantine", QuarantineRequest, QuarantineResponse, False, "What waits.", "owner"),
+    Operation("hold", "/v1/quarantine/add", HoldRequest, WriteResponse, True, "Hold an item back.", "owner"),
+    Operation("release", "/v1/quarantine/release", ReleaseRequest, WriteResponse, True, "Let something go.", "owner"),
     Operation(
         "status", "/v1/status", None, StatusResponse, False, "How things stand, or stood.", "reader", StatusRequest
     ),

@@ -57,6 +57,7 @@ from .messages import (
     WriteResponse,
 )
 from .opening import exact_text
+from .quarantine import QuarantineService
 from .readers import ReaderService
 from .standing import standing, told_to
 from .writes import Writer
@@ -71,8 +72,8 @@ AFTER_ITS_PUSH: Final = frozenset({"item_opened", "item_helped", "pointer_reject
 """Events that tell what became of a pointer. They stand behind its push in the log, or they would tell nothing."""
 
 
-class Service(KeyService, ReaderService):
-    """Push, search, open, why, the writes, use keys and status over one owner's log. Safe to use from several threads.
+class Service(KeyService, ReaderService, QuarantineService):
+    """Push, search, open, why, the writes, status and more over one owner's log. Safe to use from several threads.
 
     Args:
         log: the owner's log.
@@ -100,7 +101,7 @@ class Service(KeyService, ReaderService):
         self._record = record or (lambda access: self._log.append([access]) and None)
         self._shown: Callable[[str, str], dict[str, str]] = getattr(record, "shown", lambda _session, _reader: {})
         self._settle: Callable[[], bool] = getattr(record, "settle", lambda: True)
-        self._writer = Writer(log, clock)
+        self._writer = Writer(log, clock, self._item_now)
         self._follower = Follower(log, encoders, snapshots)
         self._history = History(log, encoders, snapshots)
         self._started = time.monotonic()
@@ -286,6 +287,7 @@ class Service(KeyService, ReaderService):
             InvalidEvent: a type or a field is not known, or a value cannot be stored. Nothing was stored.
             LogFull, LogUnavailable: see EventLog.append.
         """
+        self._check_topics(request.events)
         if any(event.type in AFTER_ITS_PUSH for event in request.events):
             self._settle()
         return self._writer.publish(request)
