@@ -90,6 +90,11 @@ def cap_of(event: ev.Event, actor: ActorKind) -> Cap:
     return caps[actor] if caps else "never"
 
 
+def counts(event: ev.Event, actor: ActorKind) -> bool:
+    """Whether anything may come of an event of an actor; for whoever reads the log without folding it."""
+    return cap_of(event, actor) not in {"kept", "never"}
+
+
 def counted(state: State, recorded: RecordedEvent) -> RecordedEvent | None:
     """What counts of an event when the log stands as `state` does; None: nothing of it."""
     if recorded.actor.kind == "owner" or isinstance(recorded.event, UnreadableEvent):

@@ -25,6 +25,7 @@ from ..events.position import START
 from ..events.redis_log import driver_errors
 from ..events.settings import SERVER_SOCKET, Settings
 from ..events.types import ErasureCompleted, ItemForgotten, SessionClosed
+from ..projections.caps import counts
 from ..projections.snapshot_store import SnapshotStore
 from .jobs import build_snapshot, job_client
 
@@ -110,6 +111,8 @@ def _forgotten(events: EventLog) -> tuple[set[str], dict[str, str]]:
     ever: set[str] = set()
     waiting: dict[str, str] = {}
     for recorded in _all(events):
+        if not counts(recorded.event, recorded.actor.kind):
+            continue
         if isinstance(recorded.event, ItemForgotten):
             ever.add(recorded.event.item)
             waiting[recorded.event.item] = recorded.event_id

@@ -13,6 +13,7 @@ from ..events import types as ev
 from ..events.envelope import RecordedEvent, UnreadableEvent
 from ..events.errors import CorruptEvent
 from ..events.position import START, Position
+from ..projections.caps import counts
 
 DROPPED_AT_ONCE: Final = 1_000
 """Touched items that one commit takes out after a snapshot; a hundred thousand at once would hold the server up."""
@@ -58,6 +59,8 @@ def react(recorded: RecordedEvent) -> Reaction:
         if event.why == "corrupt":
             raise CorruptEvent
         return Reaction()  # of a later version, which knows what it means
+    if not counts(event, recorded.actor.kind):
+        return Reaction()
     if isinstance(event, ev.SnapshotPublished):
         return Reaction(snapshot=Position.parse(event.through))
     if isinstance(event, ev.SessionClosed):

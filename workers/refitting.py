@@ -90,10 +90,13 @@ def refit_from(events: EventLog, store: SnapshotStore | None, encoders: Encoders
 
 def _outcomes(events: EventLog, now: Millis) -> tuple[list[Outcome], set[str]]:
     """The requests to learn from, in the order of the log; and what was forgotten, which is asked of no more."""
+    from ..projections.caps import counts  # noqa: PLC0415
     from ..projections.outcomes import Outcomes  # noqa: PLC0415
 
     found, forgotten = Outcomes(), set()
     for recorded in _after(events, Position(max(now - SPAN_MS, 0), 0)):
+        if not counts(recorded.event, recorded.actor.kind):
+            continue
         if isinstance(recorded.event, RankerReverted):
             found.start_over()
         elif isinstance(recorded.event, ItemForgotten):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import pytest
 from instant_recall.events import types as ev
 from instant_recall.events.envelope import OWNER_ONLY, Actor, RecordedEvent, Source, UnreadableEvent
@@ -166,3 +169,10 @@ def folded(events: list[ev.Event]) -> Derived:
         derived.apply(Position(n, 0), react(at(event, n)))
     assert derived.snapshot == START
     return derived
+
+
+@pytest.mark.parametrize("kind", ["agent", "tool", "web", "import", "system"])
+def test_only_the_owner_has_something_erased(kind: Any) -> None:
+    forged = msgspec.structs.replace(at(ev.ItemForgotten(item="skill:c"), 5), actor=Actor(kind=kind))
+
+    assert react(forged) == Reaction()
