@@ -44,6 +44,20 @@ from instant_recall.api.messages import (
     WhyResponse,
     WriteResponse,
 )
+from instant_recall.api.policy_messages import (
+    AudienceRequest,
+    AudienceResponse,
+    ChangeAudienceRequest,
+    ChangeAudienceResponse,
+    LabelsRequest,
+    LabelsResponse,
+    MuteRequest,
+    MuteResponse,
+    MutesRequest,
+    MutesResponse,
+    UnmuteRequest,
+    UnmuteResponse,
+)
 from instant_recall.api.reader_messages import (
     GrantRequest,
     GrantResponse,
@@ -139,6 +153,26 @@ class StandIn:
     def keys_todo(self, request: KeysTodoRequest) -> KeysTodoResponse:
         self._fail()
         return KeysTodoResponse(total=request.limit)
+
+    def audience(self, request: AudienceRequest) -> AudienceResponse:
+        return AudienceResponse(item=request.item, kind="note", name="x", audience=("lab",), by_hand=True)
+
+    def change_audience(self, request: ChangeAudienceRequest) -> ChangeAudienceResponse:
+        return ChangeAudienceResponse(
+            item=request.item, name=request.change, audience=request.labels, before=(), event_id="", position="1-0"
+        )
+
+    def labels(self, _request: LabelsRequest) -> LabelsResponse:
+        return LabelsResponse()
+
+    def mute(self, request: MuteRequest) -> MuteResponse:
+        return MuteResponse(mute=request.event_id, item=request.item, topic=request.topic, session=request.session)
+
+    def unmute(self, request: UnmuteRequest) -> UnmuteResponse:
+        return UnmuteResponse(item=request.item, topics=(request.topic,))
+
+    def mutes(self, _request: MutesRequest) -> MutesResponse:
+        return MutesResponse()
 
     def readers(self, _request: ReadersRequest) -> ReadersResponse:
         return ReadersResponse(readers=())
