@@ -468,6 +468,18 @@ def _(place: Place) -> Iterator[None]:
     assert "BAD" not in place.doctor()
 
 
+@stage("A token is in the wrong hands")
+def _(place: Place) -> Iterator[None]:
+    with up(place.home, "--no-worker"):
+        token = Client(place.home).grant("scout", scopes=["work"]).token
+        lost = Client(place.home, token=token, deadline_ms=5_000)
+        assert lost.push("which lens?").reason == "nothing_fits"
+        place.words["READER"] = "scout"
+        yield
+        assert lost.push("which lens?").reason == "refused"
+    assert "revoked" in place.said
+
+
 @stage("A server of your own may lose events")
 def _(place: Place) -> Iterator[None]:
     if shutil.which("redis-cli") is None:
