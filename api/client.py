@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 from urllib.parse import urlencode
 
 from ..events.envelope import OWNER_ONLY, Actor, EventDraft, Source, new_event_id
@@ -36,17 +35,17 @@ from .messages import (
     WhyResponse,
     WriteResponse,
 )
+from .policy_calls import AsyncPolicyCalls, PolicyCalls
+from .quarantine_calls import AsyncQuarantineCalls, QuarantineCalls
 from .reader_calls import AsyncReaderCalls, ReaderCalls
 from .transport import Deadline
-
-P = ParamSpec("P")
-R = TypeVar("R")
+from .twins import twin
 
 MAX_PUSH_BYTES = 1024 * 1024
 """A push holds five pointers; a longer answer would take up the turn that it should help."""
 
 
-class Client(KeyCalls, ReaderCalls):
+class Client(KeyCalls, ReaderCalls, PolicyCalls, QuarantineCalls):
     """Talks to the Instant Recall of one data folder, or to the one at `url`.
 
     One client serves any number of threads (each keeps a connection of its own) and stays usable after a fork.
@@ -342,17 +341,7 @@ class Client(KeyCalls, ReaderCalls):
         return (self.deadline_ms if deadline_ms is None else deadline_ms) / 1000
 
 
-def _twin(method: Callable[Concatenate[Client, P], R]) -> Callable[Concatenate[AsyncClient, P], Awaitable[R]]:
-    @functools.wraps(method)
-    async def call(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        import asyncio  # noqa: PLC0415 - it is loaded already where this runs, and costs a hook 30 ms where it does not
-
-        return await asyncio.to_thread(method, self.sync, *args, **kwargs)
-
-    return call
-
-
-class AsyncClient(AsyncReaderCalls):
+class AsyncClient(AsyncReaderCalls, AsyncPolicyCalls, AsyncQuarantineCalls):
     """The same methods as Client, to be awaited; each runs in a thread, so that the event loop never waits."""
 
     def __init__(self, home: str | Path | None = None, **options: Any) -> None:
@@ -372,21 +361,21 @@ class AsyncClient(AsyncReaderCalls):
         except Exception:  # noqa: BLE001 - whatever it is, the harness's turn goes on
             return PushResponse(reason="error")
 
-    search = _twin(Client.search)
-    why = _twin(Client.why)
-    open = _twin(Client.open)
-    status = _twin(Client.status)
-    publish = _twin(Client.publish)
-    remember = _twin(Client.remember)
-    correct = _twin(Client.correct)
-    forget = _twin(Client.forget)
-    bar = _twin(Client.bar)
-    refit = _twin(Client.refit)
-    keys = _twin(Client.keys)
-    add_keys = _twin(Client.add_keys)
-    fill_keys = _twin(Client.fill_keys)
-    remove_key = _twin(Client.remove_key)
-    keys_todo = _twin(Client.keys_todo)
-    opened = _twin(Client.opened)
-    helped = _twin(Client.helped)
-    rejected = _twin(Client.rejected)
+    search = twin(Client.search)
+    why = twin(Client.why)
+    open = twin(Client.open)
+    status = twin(Client.status)
+    publish = twin(Client.publish)
+    remember = twin(Client.remember)
+    correct = twin(Client.correct)
+    forget = twin(Client.forget)
+    bar = twin(Client.bar)
+    refit = twin(Client.refit)
+    keys = twin(Client.keys)
+    add_keys = twin(Client.add_keys)
+    fill_keys = twin(Client.fill_keys)
+    remove_key = twin(Client.remove_key)
+    keys_todo = twin(Client.keys_todo)
+    opened = twin(Client.opened)
+    helped = twin(Client.helped)
+    rejected = twin(Client.rejected)

@@ -387,6 +387,8 @@ class StatusResponse(Message, frozen=True, kw_only=True):
     """The time for which this was answered, when that was the past."""
     precision: tuple[Precision, ...] = ()
     """How often pointers were of use lately; told to the owner only."""
+    held: int = 0
+    """Things that are held back until the owner has looked at them; told to the owner only."""
 
 
 class ErrorResponse(Message, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from ..projections.ranker import model
 from .history import View
 from .messages import PushResponse, SearchResponse, StatusResponse, WhyResponse
 from .precision import precision
+from .quarantine import waiting
 
 Placed = TypeVar("Placed", PushResponse, SearchResponse, WhyResponse)
 
@@ -64,4 +65,5 @@ def standing(view: View, reader: Reader, *, owner: str) -> StatusResponse:
         overlay_items=len(overlay),
         refit=fate(tuning),
         precision=precision(overlay.state.feedback, view.now),
+        held=sum(1 for _ in waiting(overlay)),
     )

@@ -126,6 +126,15 @@ def _listener(path: Path) -> int | None:
     return None
 
 
+def quarantine(patient: Patient) -> Iterator[Finding]:
+    """Whether something is held back that its owner has not looked at."""
+    if patient.status is None:
+        return
+    waiting = patient.status.held
+    says = f"held back until you have looked: {waiting:,}" if waiting else "nothing is held back"
+    yield Finding("quarantine", "warn" if waiting else "ok", says, patient.type("quarantine list") if waiting else "")
+
+
 def orphans(patient: Patient) -> Iterator[Finding]:
     """Whether something runs that nobody looks after."""
     if running_pid(patient.settings) is not None:

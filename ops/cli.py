@@ -18,6 +18,7 @@ from .. import __version__
 from ..events.errors import RecallError
 from .cli_archiving import archive
 from .cli_asking import open_, push, search, why
+from .cli_audience import audience
 from .cli_audit import audit
 from .cli_cost import cost
 from .cli_data import correct, forget, import_, remember, snapshot
@@ -25,7 +26,9 @@ from .cli_eval import eval_
 from .cli_keeping import backup, doctor, export, restore
 from .cli_keys import keys
 from .cli_measure import bench, demo
+from .cli_mutes import mute, mutes, unmute
 from .cli_options import Invocation, root_options
+from .cli_quarantine import quarantine
 from .cli_reactor import dead_letters, reactor
 from .cli_readers import reader
 from .cli_rebuilding import replay, snapshots
@@ -100,6 +103,7 @@ for _command in (
     *(push, why, search, open_),
     *(bar, refit),
     reader,
+    *(audience, mute, unmute, mutes, quarantine),
     audit,
     *(snapshot, snapshots, replay, archive),
     *(doctor, reactor, dead_letters),

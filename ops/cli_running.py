@@ -129,6 +129,7 @@ def _lines(invocation: Invocation, answer: StatusResponse) -> list[str]:
             ("bar", _bar(answer)),
             ("pushes", f"{answer.pushes:,} since the start"),
             *precision.told(answer.precision),
+            *([("held back", f"{count(answer.held, 'thing')}; see `quarantine list`")] if answer.held else []),
         ]
     )
 

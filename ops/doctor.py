@@ -14,7 +14,9 @@ from .local import log_at_hand
 
 Check = Callable[[Patient], Iterator[Finding]]
 
-AROUND: tuple[Check, ...] = (checks.running, checks.orphans, checks.sockets, checks.disk, checks.leftovers)
+AROUND: tuple[Check, ...] = (
+    *(checks.running, checks.orphans, checks.sockets, checks.disk, checks.leftovers, checks.quarantine),
+)
 """Before anything is started."""
 INSIDE: tuple[Check, ...] = (
     checks_log.durable,

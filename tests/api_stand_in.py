@@ -58,6 +58,13 @@ from instant_recall.api.policy_messages import (
     UnmuteRequest,
     UnmuteResponse,
 )
+from instant_recall.api.quarantine_messages import (
+    HeldBack,
+    HoldRequest,
+    QuarantineRequest,
+    QuarantineResponse,
+    ReleaseRequest,
+)
 from instant_recall.api.reader_messages import (
     GrantRequest,
     GrantResponse,
@@ -173,6 +180,16 @@ class StandIn:
 
     def mutes(self, _request: MutesRequest) -> MutesResponse:
         return MutesResponse()
+
+    def quarantine(self, request: QuarantineRequest) -> QuarantineResponse:
+        held = HeldBack(item=request.item, kind="note", name="x", since=1, reason="it is odd")
+        return QuarantineResponse(held=(held,))
+
+    def hold(self, request: HoldRequest) -> WriteResponse:
+        return WriteResponse(event_id=request.event_id, position="1-0", item=request.item)
+
+    def release(self, request: ReleaseRequest) -> WriteResponse:
+        return WriteResponse(event_id=request.event_id, position="1-0", item=request.item)
 
     def readers(self, _request: ReadersRequest) -> ReadersResponse:
         return ReadersResponse(readers=())
