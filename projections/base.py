@@ -14,7 +14,7 @@ from .asset_index import Group, Vectors
 from .eligibility import Audiences, Policies
 from .items import Item
 from .names import NameIndex
-from .replacing import is_chained
+from .replacing import chained_to
 from .rows import Row, rows_of
 from .segment import FrozenRows, FrozenSegment
 from .state import State
@@ -46,7 +46,9 @@ class Base:
     @cached_property
     def chained(self) -> list[int]:
         """Ordinals of the items that replaced something or were replaced."""
-        return [n for n, item in enumerate(map(self.state.get, self.ids)) if item is not None and is_chained(item)]
+        items = (item for item in map(self.state.get, self.ids) if item is not None)
+        chains = ((item.id, *one) for item in items if (one := chained_to(item)))
+        return [*dict.fromkeys(self.ordinals[one] for chain in chains for one in chain if one in self.ordinals)]
 
     @property
     def position(self) -> Position:

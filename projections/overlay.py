@@ -23,7 +23,7 @@ from .encoders import Encoders
 from .graph import HalfArray
 from .items import Item
 from .names import NameIndex
-from .replacing import Otherwise, is_chained, otherwise
+from .replacing import Otherwise, chained_to, otherwise
 from .rows import GROUP_OF, GROUPS, Row, rows_of, terms_of
 from .segment import GrowingSegment, Segment
 from .state import State
@@ -56,7 +56,7 @@ class Overlay:
         self.names = NameIndex()
         self._encoders = encoders
         self._version = 0
-        """Counts how often items changed."""
+        """Counts how often items changed that replaced something or were replaced."""
         self._chained = dict.fromkeys(base.chained)
         self._otherwise: dict[frozenset[str] | None, Otherwise] = {}
         self._topics = TopicIndex()
@@ -175,12 +175,13 @@ class Overlay:
         return item
 
     def _index(self, items: list[Item]) -> None:
-        self._version += bool(items)
         added: list[_Added] = []
         for item in items:
             ordinal = self._place(item)
-            if is_chained(item):
-                self._chained[ordinal] = None
+            chain = [o for one in chained_to(item) if (o := self.ordinal(one)) is not None]
+            if chain or ordinal in self._chained:
+                self._chained |= dict.fromkeys((ordinal, *chain))
+                self._version += 1
             self.names.add(item)
             self._addresses.add(item.address, item.id)
             living = self._rows.setdefault(ordinal, {})

@@ -56,9 +56,12 @@ BACK: Final[Changes] = {"superseded_by": None, "replaced": (), "valid_before": N
 """How an item changes that is recorded anew, or closed: whatever replaced it before does not count any more."""
 
 
-def is_chained(item: Item) -> bool:
-    """Whether an item replaced another or was replaced."""
-    return item.superseded_by is not None or item.supersedes is not None
+def chained_to(item: Item) -> tuple[str, ...]:
+    """Ids of the items that an item replaced, or that replaced it; its own when nobody said what did."""
+    if item.superseded_by is None and item.supersedes is None:
+        return ()
+    ids = (item.supersedes, *item.replaces, item.superseded_by, *(one.by for one in item.replaced), item.id)
+    return tuple(one for one in dict.fromkeys(ids) if one)
 
 
 def as_known(item: Item, knows: Callable[[str], bool]) -> Item:
