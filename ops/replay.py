@@ -73,7 +73,8 @@ def digest(state: State) -> str:
     """A hash over every item and reader, what sessions were shown and used and came of it, and the ranker's tuning."""
     uses = sorted(found for found in state.uses.all() if found[1])
     apart = (sorted(state.readers.grants.items()), state.shown, uses, state.tuning, state.feedback)
-    hashed = hashlib.sha256(msgspec.msgpack.encode(apart))
+    policies = (state.mutes, state.held, state.corrected)
+    hashed = hashlib.sha256(msgspec.msgpack.encode((*apart, *policies)))
     for item in sorted(state.all(), key=lambda item: item.id):
         hashed.update(msgspec.msgpack.encode(item))
     return hashed.hexdigest()[:16]

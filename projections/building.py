@@ -60,7 +60,7 @@ def write(state: State, base: Base, encoders: Encoders, folder: Path) -> dict[st
     rows = [row for found in rows_per_item for row in found]
     _write_frames(folder / "items.bin", items)
     _write_frames(folder / "uses.bin", [found for found in state.uses.all() if found[1]])
-    apart = (state.tuning, state.feedback, state.mutes, state.held)
+    apart = (state.tuning, state.feedback, state.mutes, state.held, state.corrected)
     rest = Rest(state.position, state.readers.grants, state.shown, *apart)
     (folder / "state.msgpack").write_bytes(msgspec.msgpack.encode(rest))
     _write_rows(folder / "rows", rows, [len(found) for found in rows_per_item])

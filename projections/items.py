@@ -29,7 +29,7 @@ class UseKey(msgspec.Struct, frozen=True, gc=False):
     session: str = ""
     """The last of those sessions."""
     said_in: str = ""
-    """The session in which the phrase was said, for a key that came from sessions."""
+    """The session in which the phrase was said, for a key that came from one, or from a correction there."""
     judged: float = 1.0
     """What the accesses say of it (see `key_weighed`); 1: nothing."""
     shown: int = 0

@@ -29,8 +29,13 @@ def shared(first: Audience, *others: Audience) -> Audience:
     return tuple(label for label in first if all(label in other for other in others)) or OWNER_ONLY
 
 
-def said_in(state: State, session: str, audience: Audience) -> Audience:
-    """Who may know of what was said in a session and told for an audience: those who may know of both."""
+def said_in(state: State, session: str, audience: Audience, item: str) -> Audience:
+    """Who may know of what was said of an item in a session, for an audience: those who may know of both.
+
+    The session may be recorded later; so it is kept of which items something was said.
+    """
+    if session:
+        state.corrected[session] = tuple(dict.fromkeys((*state.corrected.get(session, ()), item)))
     known = state.get(f"session:{session}") if session else None
     return shared(audience, known.audience) if known is not None and known.recorded_at else audience
 
@@ -49,12 +54,13 @@ def after_turn(state: State, item: str, audience: Audience, part: Part | None = 
 
 
 def keys_follow(state: State, session: str) -> Changed:
-    """Use keys that were learned from a session are for nobody who may not see it any more."""
+    """Use keys that come from what was said in a session are for nobody who may not see it (any more)."""
     known = state.get(f"session:{session}")
     if known is None:
         return ()
     changed: Changed = ()
-    for item in dict.fromkeys(use.item for use in state.uses.of_session(session)):
+    used = (use.item for use in state.uses.of_session(session))
+    for item in dict.fromkeys((*used, *state.corrected.get(session, ()))):
         found = state.get(item)
         keys = found.keys if found else ()
         narrowed = tuple(

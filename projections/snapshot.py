@@ -67,6 +67,7 @@ class Rest(msgspec.Struct, frozen=True):
     feedback: Feedback = msgspec.field(default_factory=Feedback)
     mutes: Mutes = Mutes()
     held: dict[str, Held] = msgspec.field(default_factory=dict)
+    corrected: dict[str, tuple[str, ...]] = {}
 
 
 def catch_up(
@@ -140,6 +141,7 @@ def open_base(opened: Opened, *, between: Callable[[], None] = lambda: None) -> 
         state = State()
         state.position, state.readers, state.shown = rest.position, Readers(rest.readers), rest.shown
         state.tuning, state.feedback, state.mutes, state.held = rest.tuning, rest.feedback, rest.mutes, rest.held
+        state.corrected = rest.corrected
         audiences = Audiences()
         labels = msgspec.msgpack.decode((folder / "rows/audiences.msgpack").read_bytes(), type=list[tuple[str, ...]])
         for label in labels:

@@ -40,6 +40,8 @@ class State:
         self.uses: Uses = Uses(base.uses if base else None)
         self.feedback: Feedback = base.feedback.copy() if base else Feedback()
         self.mutes: Mutes = base.mutes if base else Mutes()
+        self.corrected: dict[str, tuple[str, ...]] = dict(base.corrected) if base else {}
+        """By session: ids of the items that were corrected in it."""
         self.held: quarantine.Quarantine = dict(base.held) if base else {}
         self.tuning: Tuning = base.tuning if base else DEFAULT
 
@@ -214,7 +216,8 @@ def _turn(state: State, recorded: RecordedEvent, event: ev.TurnRecorded) -> tupl
         source_uri=recorded.source.uri,
         by=known.by if known and known.recorded_at else recorded.actor.kind,
     )
-    return (*changed, *policy.keys_follow(state, event.session)) if known and known.audience != audience else changed
+    same = known is not None and known.audience == audience
+    return changed if same else (*changed, *policy.keys_follow(state, event.session))
 
 
 def _session_closed(state: State, recorded: RecordedEvent, event: ev.SessionClosed) -> tuple[str, ...]:
@@ -236,7 +239,7 @@ def _session_closed(state: State, recorded: RecordedEvent, event: ev.SessionClos
     said = [part.text for part in known.parts if part.role == "owner" and not part.quoted] if known else []
     asked = [text for text in said if count_words(text) >= WORDS_OF_A_TURN]
     keys = [_key(recorded, n, phrase, "session", audience, event.session) for n, phrase in enumerate(asked)]
-    if known and known.audience != audience:
+    if known is None or known.audience != audience:
         changed += policy.keys_follow(state, event.session)
     for helped in event.helped:
         changed += _edit_keys(state, helped, lambda known: learning.learned(known, keys))
@@ -273,8 +276,7 @@ def _asker(recorded: RecordedEvent) -> str | None:
 def _rejected(state: State, recorded: RecordedEvent, event: ev.PointerRejected) -> tuple[str, ...]:
     request = event.request.strip() or state.feedback.request_for(event.session, event.item, _asker(recorded))
     state.feedback.happened(event.session, event.item, rejected=True)
-    audience = policy.said_in(state, event.session, recorded.audience)
-    return _add_key(state, event.item, _key(recorded, 0, request, "rejected", audience)) if request else ()
+    return _add_key(state, event.item, _key(recorded, 0, request, "rejected", recorded.audience)) if request else ()
 
 
 def _add_key(state: State, item: str, key: UseKey) -> tuple[str, ...]:
@@ -307,9 +309,10 @@ def _key_removed(state: State, _recorded: RecordedEvent, event: ev.KeyRemoved) -
 
 def _corrected(state: State, recorded: RecordedEvent, event: ev.OwnershipCorrected) -> tuple[str, ...]:
     changed: tuple[str, ...] = ()
-    audience = policy.said_in(state, recorded.source.session, recorded.audience)
+    session = recorded.source.session
+    audience = policy.said_in(state, session, recorded.audience, event.item)
     for n, phrase in enumerate(filter(None, (event.request, event.said))):
-        changed += _add_key(state, event.item, _key(recorded, n, phrase, "correction", audience))
+        changed += _add_key(state, event.item, _key(recorded, n, phrase, "correction", audience, session))
     return changed[:1]
 
 

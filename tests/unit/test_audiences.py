@@ -124,11 +124,25 @@ def test_a_correction_is_for_those_who_may_see_the_session_in_which_it_was_made(
     made.happens(skill("lark", "Feeds paper"), audience=BOTH)
     made.happens(turn(1), audience=LAB)
     corrected = ev.OwnershipCorrected(item="skill:lark", request="scan my divorce papers")
-    rejected = ev.PointerRejected(item="skill:lark", request="sing me a song", session="s1")
-    made.happens(draft(corrected, source=Source(session="s1"), audience=BOTH), draft(rejected, audience=BOTH))
+    made.happens(draft(corrected, source=Source(session="s1"), audience=BOTH))
     made.happens(draft(ev.OwnershipCorrected(item="skill:lark", request="scan the bills"), audience=BOTH))
 
-    assert keys(made) == {"scan my divorce papers": LAB, "sing me a song": LAB, "scan the bills": BOTH}
+    assert keys(made) == {"scan my divorce papers": LAB, "scan the bills": BOTH}
+
+
+def test_a_correction_is_narrowed_when_its_session_is_recorded_only_afterwards() -> None:
+    made = world()
+    made.happens(skill("lark", "Feeds paper"), audience=BOTH)
+    corrected = ev.OwnershipCorrected(
+        item="skill:lark", request="scan my divorce papers", said="you have lark for that"
+    )
+    made.happens(draft(corrected, source=Source(session="s1"), audience=BOTH))
+    assert set(keys(made).values()) == {BOTH}
+
+    made.happens(turn(1), audience=LAB)
+    assert set(keys(made).values()) == {LAB}
+    made.happens(ev.SessionClosed(session="s1"), audience=("owner",))
+    assert set(keys(made).values()) == {("owner",)}
 
 
 def test_the_keys_of_an_item_are_hidden_with_it_and_what_it_says_of_itself_is_shown_with_it() -> None:
@@ -210,6 +224,12 @@ def story() -> list[EventDraft]:
         draft(note("bill", "Bills for the lens are in the drawer"), audience=LAB),
         draft(ev.ItemMuted(item="skill:lark", session="s9")),
         draft(by_hand("skill:lark", "lab")),
+        draft(
+            ev.OwnershipCorrected(item="skill:lark", request="scan the bills"),
+            source=Source(session="s2"),
+            audience=BOTH,
+        ),
+        draft(turn(1, "what was that about the bills", "s2"), audience=LAB),
     ]
 
 
