@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -26,6 +27,18 @@ _ACTOR: Final[dict[str, Any]] = {"sub_agent": "agent", "tool": "tool", "owner": 
 def actor_of(caller: Caller) -> Actor:
     """As whom a caller stands in the log."""
     return Actor(kind=_ACTOR[caller.kind], name="" if caller.on_the_spot else caller.name)
+
+
+def own_event_id(reader: str, said: str) -> str:
+    """The event id under which something is stored that a reader gave an id: its own, and the same for every try.
+
+    Under the very id that it said it would be told whether somebody else's event has that id, and where; or would keep
+    an event out that somebody else is going to store under it.
+    """
+    try:
+        return str(uuid.uuid5(uuid.UUID(said), reader)) if said else ""
+    except ValueError:
+        return said  # refused where it is written
 
 
 class Permit:
@@ -59,6 +72,7 @@ class Permit:
         body = self._access(event) if event.type in _ACCESSES else self._write(event)
         return replace(
             event,
+            event_id=own_event_id(self._caller.name, event.event_id),
             body=body,
             actor=self._actor(event.actor),
             audience=self._audience(event.audience),
@@ -68,7 +82,7 @@ class Permit:
 
     def remembered(self, request: RememberRequest) -> RememberRequest:
         """The request as it may be carried out. Raises as `event` does."""
-        event_id = request.event_id or new_event_id()
+        event_id = own_event_id(self._caller.name, request.event_id) or new_event_id()
         own = self._own(request.kind or "note")
         item = request.item or own + (slug(request.name) or event_id)
         self._check_ids(item, own, request.supersedes)

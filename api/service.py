@@ -16,7 +16,7 @@ from ..events.moment import time_text
 from ..events.position import Position
 from ..events.types import ItemOpened, Millis, WhyServed
 from ..projections import resolving
-from ..projections.eligibility import OWNER_NAME
+from ..projections.eligibility import OWNER_NAME, Reader
 from ..projections.encoders import Encoders
 from ..projections.evidence import Evidence
 from ..projections.items import Item
@@ -154,7 +154,7 @@ class Service(KeyService, ReaderService, QuarantineService):
             reason=push.reason,
             position=str(position),
             generation=generation,
-            stale=not view.complete or _behind(position, request.min_position),
+            stale=not view.complete or _behind(searcher.reader, position, request.min_position),
             took_ms=_ms_since(began),
             as_of=view.as_of,
         )
@@ -193,7 +193,7 @@ class Service(KeyService, ReaderService, QuarantineService):
             found=lines,
             position=str(position),
             generation=generation,
-            stale=not view.complete or _behind(position, request.min_position),
+            stale=not view.complete or _behind(searcher.reader, position, request.min_position),
             took_ms=_ms_since(began),
             as_of=view.as_of,
         )
@@ -387,8 +387,9 @@ class Service(KeyService, ReaderService, QuarantineService):
             return resolving.meant(overlay, searcher, wanted, spelled=spelled)[0]
 
 
-def _behind(position: Position, wanted: str) -> bool:
-    return bool(wanted) and position < Position.parse(wanted)
+def _behind(reader: Reader, position: Position, wanted: str) -> bool:
+    """Whether the owner is answered from before a position; anybody else would learn from it where the log stands."""
+    return bool(wanted) and position < Position.parse(wanted) and reader.is_owner
 
 
 def _ms_since(began: float) -> float:

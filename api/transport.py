@@ -22,6 +22,10 @@ MAX_ANSWER_BYTES = 64 * 1024 * 1024
 """A text of MAX_REQUEST_BYTES with every character escaped fits; anything longer is no answer of ours."""
 
 
+BUSY_S = 0.002
+"""Between two tries to get into a Unix socket at which many are waiting, in seconds."""
+
+
 class ConnectionCut(LogUnavailable):
     """The connection broke before the whole answer came. See `instant-recall status`, then try again."""
 
@@ -131,8 +135,8 @@ class Endpoint:
         Raises:
             NotRunning: nobody listens there.
             Refused: the socket belongs to another user.
-            LogUnavailable: the server is too busy to take the connection, or the host has no address.
-            TimeoutError: the deadline passed.
+            LogUnavailable: the host has no address.
+            TimeoutError: the deadline passed; the server may have been too busy to take the connection.
         """
         try:
             if self.path:
@@ -166,14 +170,24 @@ def _open(family: int, address: str | tuple[Any, ...], deadline: Deadline) -> _T
     opened = _TimedSocket(family, socket.SOCK_STREAM)
     try:
         opened.deadline = deadline
-        opened.settimeout(deadline.left())
-        opened.connect(address)
+        while not _connected(opened, address, deadline):
+            time.sleep(BUSY_S)
         if family != socket.AF_UNIX:
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except BaseException:
         opened.close()
         raise
     return opened
+
+
+def _connected(opening: _TimedSocket, address: str | tuple[Any, ...], deadline: Deadline) -> bool:
+    """Whether a connection could be opened; not when as many wait on a Unix socket already as may wait there."""
+    opening.settimeout(deadline.left())
+    try:
+        opening.connect(address)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _resolve(host: str, port: int, deadline: Deadline) -> tuple[int, tuple[Any, ...]]:

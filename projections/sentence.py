@@ -60,10 +60,15 @@ def tokens(text: str) -> list[Token]:
     """The words of a text, in order."""
     ascii_only = text.isascii()
     text = text if ascii_only else unicodedata.normalize("NFKC", text)
-    found = list((_WORD if ascii_only else _word()).finditer(text))
-    edges = [0, *(edge for match in found for edge in match.span()), len(text)]
+    spelled = ((match, _folded(match[1])) for match in (_WORD if ascii_only else _word()).finditer(text))
+    found = [(match, word) for match, word in spelled if word]  # accents without a letter below them are no word
+    edges = [0, *(edge for match, _ in found for edge in match.span()), len(text)]
     gaps = [text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
     return [
-        Token(fold(match[1].casefold().replace("\u0307", "")), match[1], match[2] is not None, before, behind)
-        for match, before, behind in zip(found, gaps, gaps[1:], strict=False)
+        Token(word, match[1], match[2] is not None, before, behind)
+        for (match, word), before, behind in zip(found, gaps, gaps[1:], strict=False)
     ]
+
+
+def _folded(written: str) -> str:
+    return fold(written.casefold().replace("\u0307", ""))

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,11 @@ import msgspec
 import pytest
 from instant_recall import Client
 from instant_recall.api.auth import store_new_token
+from instant_recall.events.envelope import draft
 from instant_recall.events.errors import RecallError
 from instant_recall.events.settings import Settings
-from instant_recall.events.types import AssetRecorded, NoteRecorded, TurnRecorded
-from instant_recall.tests.helpers import wait_until
+from instant_recall.events.types import AssetRecorded, NoteRecorded, SessionClosed, TurnRecorded
+from instant_recall.tests.helpers import NEW_YEAR_2026, wait_until
 from instant_recall.tests.running import environment
 
 GOOD_S = 1.0
@@ -48,9 +49,10 @@ class Target(msgspec.Struct, frozen=True):
     def connect(self, *, tcp: bool = False) -> socket.socket:
         """A connection to write bytes into."""
         link = socket.socket(socket.AF_INET if tcp else socket.AF_UNIX)
-        link.settimeout(5)
         try:
+            # Without a time limit it waits where many others wait; with one it fails there at once.
             link.connect(("127.0.0.1", self.port) if tcp else str(self.settings.api_socket))
+            link.settimeout(5)
         except BaseException:
             link.close()
             raise
@@ -93,8 +95,53 @@ class Target(msgspec.Struct, frozen=True):
         return len(os.listdir(f"/proc/{self.pid}/fd"))  # noqa: PTH208 - only their number is wanted
 
 
+HIDDEN = ("skill:osprey", "machine:gannet", "note:secret", "note:scout~mine", "note:newest", "session:owners")
+"""Items that the sub-agent must not see."""
+HIDDEN_EVENT = "01900000-0000-7000-8000-0000000000ff"
+"""The events about them have ids that begin like this one."""
+
+
+def fill_seen(client: Client) -> None:
+    """What a sub-agent with the scope `lab` may see."""
+    seen = [
+        AssetRecorded(item="machine:petrel", kind="machine", name="petrel", purpose="the camera of the wet lab"),
+        NoteRecorded(item="note:tide", name="Tide", text="Spring tide is at nine.", use_when=("when is the tide",)),
+        NoteRecorded(item="note:lens", name="Lens", text="The wide lens lies in the blue box.", supersedes="note:old"),
+        NoteRecorded(item="note:old", name="Lens once", text="The wide lens lies in the red box."),
+    ]
+    client.publish(seen, audience=("owner", "lab"), occurred_at=NEW_YEAR_2026)
+
+
+def fill_hidden(client: Client) -> None:
+    """What is the owner's alone, and what the owner has asked."""
+    hidden = [
+        AssetRecorded(item="skill:osprey", kind="skill", name="osprey", purpose="Signs in to the bank"),
+        AssetRecorded(item="machine:gannet", kind="machine", name="petrel", purpose="the camera on the boat"),
+        NoteRecorded(item="note:secret", name="Secret", text="The zanzibar account is number 7714."),
+        NoteRecorded(item="note:scout~mine", name="Mine", text="zanzibar once more"),
+        NoteRecorded(
+            item="note:newest", name="Lens", text="The wide lens was sold in zanzibar.", supersedes="note:lens"
+        ),
+        TurnRecorded(session="owners", turn=1, role="owner", text="zanzibar is where the account is"),
+        SessionClosed(session="owners", project="bank", used=("note:tide", "skill:osprey"), outcome="zanzibar paid"),
+    ]
+    drafts = [
+        draft(event, event_id=HIDDEN_EVENT[:-2] + f"{n:02}", occurred_at=NEW_YEAR_2026)
+        for n, event in enumerate(hidden)
+    ]
+    client.publish(drafts)
+    assert client.push("when is the tide", session="owners").pointers
+    client.opened("note:tide", session="owners")
+
+
+def fill_whole(client: Client) -> None:
+    """What a sub-agent with the scope `lab` may see, and what is the owner's alone."""
+    fill_seen(client)
+    fill_hidden(client)
+
+
 @contextmanager
-def running_target(home: Path) -> Iterator[Target]:
+def running_target(home: Path, fill: Callable[[Client], None] = fill_whole) -> Iterator[Target]:
     """An API process of its own, over the home's embedded server."""
     if not Path("/proc/self/status").exists():
         pytest.skip("memory and open files are read from /proc, which this system does not have")
@@ -110,38 +157,17 @@ def running_target(home: Path) -> Iterator[Target]:
     try:
         client = Client(home, deadline_ms=10_000)
         wait_until(lambda: _is_up(client, process, said), 60, "an answer of the API")
-        _fill(client)
+        fill(client)
         client.close()
         target = Target(settings, process.pid, port, token, process)
         yield msgspec.structs.replace(target, narrow=target.grant("scout", "lab"))
         assert process.poll() is None, f"the API ended: {said.read_text()[-2_000:]}"
-        _, traced, after = said.read_text().partition("Traceback")
-        assert not traced, after[:3_000]
+        lines = said.read_text().splitlines()
+        wrong = [line for line in lines if "Traceback" in line or "request.failed" in line]
+        assert not wrong, "\n".join(wrong[:5])
     finally:
         process.terminate()
         process.communicate(timeout=20)
-
-
-HIDDEN = ("skill:osprey", "note:secret", "session:owners")
-"""Items that the sub-agent must not see."""
-
-
-def _fill(client: Client) -> None:
-    lab = ("owner", "lab")
-    client.publish(
-        [
-            AssetRecorded(item="machine:petrel", kind="machine", name="petrel", purpose="the camera of the wet lab"),
-            NoteRecorded(item="note:tide", name="Tide", text="Spring tide is at nine.", use_when=("when is the tide",)),
-        ],
-        audience=lab,
-    )
-    client.publish(
-        [
-            AssetRecorded(item="skill:osprey", kind="skill", name="osprey", purpose="Signs in to the bank"),
-            NoteRecorded(item="note:secret", name="Secret", text="The zanzibar account is number 7714."),
-            TurnRecorded(session="owners", turn=1, role="owner", text="zanzibar is where the account is"),
-        ]
-    )
 
 
 def _is_up(client: Client, process: subprocess.Popen[bytes], said: Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from instant_recall import Client
 from instant_recall.api import connections, server
+from instant_recall.api.transport import Deadline, Endpoint
 from instant_recall.events.settings import Settings
 from instant_recall.tests.api_stand_in import StandIn, serving
 
@@ -121,3 +123,29 @@ def test_of_too_many_connections_the_ones_that_wait_the_longest_go(home: Path, m
         assert is_cut(links[0])
         assert not is_cut(links[-1], 0.2)
         assert Client(home, deadline_ms=5_000).push("still there").block == "still there"
+
+
+def test_a_client_waits_at_a_socket_where_as_many_wait_as_may(tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("s") / "s"
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+        listener.bind(str(path))
+        listener.listen(0)
+        while _fits(stack, path):
+            pass
+        with pytest.raises(TimeoutError):
+            Endpoint(path).connect(Deadline.after(0.05))
+        taking = threading.Timer(0.1, lambda: [stack.enter_context(listener.accept()[0]) for _ in range(1)])
+        taking.start()
+        Endpoint(path).connect(Deadline.after(5)).close()
+        taking.join()
+
+
+def _fits(stack: ExitStack, path: Path) -> bool:
+    link = stack.enter_context(socket.socket(socket.AF_UNIX))
+    link.setblocking(False)
+    try:
+        link.connect(str(path))
+    except BlockingIOError:
+        return False
+    return True

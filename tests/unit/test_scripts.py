@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
+import unicodedata
 
 import pytest
 from instant_recall.events import types as ev
@@ -227,3 +229,12 @@ def test_a_name_that_is_an_english_word_is_one_in_a_sentence_that_is_not_english
 
     assert list(world.searcher().named(request_)) == ["skill:otter"]
     assert not world.searcher().named("an otter swims in the pond behind the house")
+
+
+def test_an_accent_without_a_letter_is_no_word_and_no_name() -> None:
+    marks = [mark for mark in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(mark).startswith("M")]
+    for mark in marks:
+        assert all(token.word for token in tokens(f"a {mark} b {mark}{mark}"))
+    index = NameIndex()
+    index.add(Item(id="skill:x", kind="skill", name=marks[0]))
+    assert named_in(f"use {marks[0]}", (index,), lambda _item: True, lambda _word: False) == []
