@@ -73,7 +73,7 @@ class KeyService:
             seen = searcher.visible_keys(item)
             fits = searcher.row_fits(request.request, item) if request.request.strip() else {}
             position = str(overlay.position) if owner else ""
-        keys = tuple(_told(key, fits.get(row_of_key(key)), owner=owner) for key in seen)
+        keys = tuple(_told(key, fits.get(row_of_key(key)._replace(weight=1.0)), owner=owner) for key in seen)
         best = max((key for key in keys if _fit(key) > 0 and not key.not_for), key=_fit, default=None)
         return KeysResponse(
             item=item.id, kind=item.kind, name=item.name, keys=keys, best=best.key if best else "", position=position

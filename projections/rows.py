@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from .instances import need_of
@@ -63,8 +63,22 @@ def rows_of(item: Item) -> list[Row]:
                 if part.role == "owner":
                     rows.append(Row(OPENING, _opening(part.text), part.anchor, item.audience))
                 rows.append(Row(TEXT, part.text, part.anchor, item.audience))
-    rows += [row_of_key(key) for key in item.keys if key.phrase.strip()]
-    return list(dict.fromkeys(rows))
+    return list(dict.fromkeys([*rows, *_rows_of_keys(item)]))
+
+
+def _rows_of_keys(item: Item) -> Iterable[Row]:
+    """One row for what several keys say alike, with the weight of the best.
+
+    How many rows there are must not depend on weights: they are learned from what not everybody may know of.
+    """
+    best: dict[Row, Row] = {}
+    for key in item.keys:
+        if key.phrase.strip():
+            row = row_of_key(key)
+            known = best.setdefault(row._replace(weight=1.0), row)
+            if row.weight > known.weight:
+                best[row._replace(weight=1.0)] = row
+    return best.values()
 
 
 def row_of_key(key: UseKey) -> Row:

@@ -284,7 +284,7 @@ class Searcher:
         return finish
 
     def row_fits(self, request: str, item: Item) -> dict[Row, tuple[float, float]]:
-        """For each visible row of an item its word score and its cosine, as they are weighed; see Evidence."""
+        """For each visible row of an item, put down with weight 1, its word score and its cosine as weighed."""
         looked, _ = self._looks(heard(request))
         ordinal = self._overlay.ordinal(item.id)
         if ordinal is None:
@@ -295,7 +295,11 @@ class Searcher:
             for look, rows in zip(looked, self._overlay.rows(ordinal), strict=True)
         ]
         places = {row: (not in_base, number) for row, (in_base, number) in self._overlay.numbered(item).items()}
-        return {row: fits[look][number] for row, (look, number) in places.items() if number in fits[look]}
+        return {
+            row._replace(weight=1.0): fits[look][number]
+            for row, (look, number) in places.items()
+            if number in fits[look]
+        }
 
     def _looks(self, request: str) -> tuple[list[Look], float]:
         """What each segment has to say to a request, and what the request's words weigh together."""
