@@ -65,15 +65,15 @@ def _endpoint(operation: Operation, service: Service, past: asyncio.Lock) -> Cal
 
     async def asked_for(request: Request) -> tuple[Any, ...]:
         caller: Caller = request.scope["caller"]
+        body = b"" if decoder is None else await _body(request)
+        if not caller.may(operation.who):
+            raise Refused(_OWNERS)
         if decoder is not None:
-            body = await _body(request)
             asked, named = _decoded(decoder, body), "" if caller.is_owner else _decoded(_NAMED, body).reader
         elif operation.query is not None:
             asked, named = _converted(operation.query, request), request.query_params.get("reader", "")
         else:
             asked, named = None, ""
-        if not caller.may(operation.who):
-            raise Refused(_OWNERS)
         if not caller.on_the_spot:
             asked = service.permitted(asked, named, caller)
         return () if asked is None else (asked,)

@@ -13,7 +13,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 import uvicorn
@@ -21,7 +21,7 @@ from starlette.applications import Starlette
 
 from ..events.errors import AlreadyRunning, RecallError
 from ..events.settings import private_dir
-from .connections import SILENT_S, allow_files, cut_overdue, cut_surplus
+from .connections import HEAD_S, SILENT_S, allow_files, cut_overdue, cut_surplus
 from .peers import OwnPeers
 from .routes import create_app
 from .tcp import Tcp
@@ -41,6 +41,8 @@ KEEP_ALIVE_SECONDS = int(SILENT_S)
 """How long an idle connection is kept: a chat's turns are often a minute apart."""
 STOP_SECONDS = 10
 """How long requests under way may take to finish when the server stops."""
+FAREWELL_SECONDS = 1.0
+"""How long the other side of a TLS connection may take to say goodbye: an idle client never does."""
 BACKLOG = 512
 """Connections that may wait to be taken."""
 TICKS_BETWEEN_LOOKS = 10
@@ -129,7 +131,10 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self._tcp is not None:
             loop = asyncio.get_running_loop()
-            beside = await loop.create_server(self._protocol, sock=self._tcp, ssl=self._tls, backlog=BACKLOG)
+            waits: dict[str, Any] = {}
+            if self._tls is not None:
+                waits = {"ssl_handshake_timeout": HEAD_S, "ssl_shutdown_timeout": FAREWELL_SECONDS}
+            beside = await loop.create_server(self._protocol, sock=self._tcp, ssl=self._tls, backlog=BACKLOG, **waits)
             self.servers.append(beside)
         if self._on_started is not None:
             self._on_started()
