@@ -22,8 +22,8 @@ from instant_recall.ops import embedded
 from instant_recall.tests.cluster import Node, cluster_url, three_nodes
 from instant_recall.tests.helpers import FixedClock, wait_until
 
-OF_TESTS = ("INSTANT_RECALL_SOAK_", "INSTANT_RECALL_WORLDS")
-"""Beginnings of the variables that say how long tests in tests/soak run, and what those in tests/bench measure."""
+OF_TESTS = ("INSTANT_RECALL_SOAK_", "INSTANT_RECALL_FUZZ_", "INSTANT_RECALL_WORLDS")
+"""Beginnings of the variables that say how long tests in tests/soak and tests/fuzz run, and what tests/bench measures."""
 
 
 def pytest_configure() -> None:

@@ -27,7 +27,7 @@ from instant_recall.events.connect import connect, open_log
 from instant_recall.events.envelope import draft, now_ms
 from instant_recall.events.position import START
 from instant_recall.events.settings import Settings
-from instant_recall.events.types import ItemMuted, NoteRecorded
+from instant_recall.events.types import ItemMuted, ItemOpened, NoteRecorded
 from instant_recall.ops import embedded
 from instant_recall.ops.cli import main
 from instant_recall.ops.exporting import iso
@@ -478,6 +478,17 @@ def _(place: Place) -> Iterator[None]:
         yield
         assert lost.push("which lens?").reason == "refused"
     assert "revoked" in place.said
+
+
+@stage("Somebody saw what they should not")
+def _(place: Place) -> Iterator[None]:
+    place.fill()
+    open_log(place.settings).append([draft(ItemOpened(item="note:1", reader="scout"))])
+    embedded.stop(place.settings)
+    place.words |= {"ITEM": "note:1", "READER": "scout"}
+    yield
+    assert "scout" in place.said
+    assert place.said.count("1 access (open 1), 1 item") == 2
 
 
 @stage("A server of your own may lose events")
