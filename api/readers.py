@@ -38,7 +38,7 @@ PATIENCE_S: Final = 0.15
 """Time that finding out who somebody is may spend on catching up."""
 MOST_SCOPES: Final = 32
 MOST_BELOW: Final = 1_000
-"""Living grants that a reader may have made out of its own."""
+"""Living grants that may be made out of one of the owner's, in all."""
 _LABEL: Final = re.compile(r"[A-Za-z0-9_.:/-]{1,64}")
 _ABOUT_READERS: Final = frozenset({ReaderGranted.type_name(), ReaderRevoked.type_name()})
 _NOBODY: Final = "There is no such reader that you may speak of. `instant-recall reader list` shows those there are."
@@ -63,7 +63,8 @@ class ReaderService:
             name = readers.with_token(token_hash)
             grant = readers.grants.get(name, Grant(token_hash=NO_HASH))
             fits = hmac.compare_digest(grant.token_hash, token_hash)
-            counts = readers.fate(name, self._clock()) == "active"
+            # The log's time never steps back: what has ended stays so when this machine's clock does.
+            counts = readers.fate(name, max(self._clock(), overlay.position.ms)) == "active"
         if not complete:
             raise LogUnavailable("The log cannot be read to its end, so nobody knows which tokens count. Try again.")
         return Caller(name, grant.kind) if fits and counts else None
@@ -154,8 +155,7 @@ class ReaderService:
             name = f"{request.reader}/{name}"  # as it was given to `narrow`
         if name not in known.grants or not (own or known.is_below(name, request.reader)):
             raise NotFound(_NOBODY)
-        ended = [below for below in sorted(known.grants) if below == name or known.is_below(below, name)]
-        ended = [below for below in ended if known.fate(below, now) == "active"]
+        ended = [each for each in sorted([name, *known.all_below(name)]) if known.fate(each, now) == "active"]
         actor = OWNER if own else Caller(request.reader, known.grants[request.reader].kind)
         event_id, position = self._append(ReaderRevoked(reader=name), actor, now)
         return RevokeResponse(ended=tuple(ended), event_id=event_id, position=position)
@@ -182,9 +182,9 @@ class ReaderService:
             raise Refused(f"It would live longer than the grant it is made out of, which ends in {left} s. Say less.")
         if name in readers.grants and not readers.is_below(name, holder):
             raise Refused("A reader that is not below this one has the name. Choose another. Nothing was granted.")
-        below = [each for each, grant in readers.grants.items() if grant.parent == holder]
+        below = readers.all_below(readers.top_of(holder))
         if sum(readers.fate(each, now) == "active" for each in below) >= MOST_BELOW:
-            raise Refused(f"{MOST_BELOW} grants were made out of this one. Revoke some. Nothing was granted.")
+            raise Refused(f"{MOST_BELOW} grants were made out of that of the owner. Revoke some of them.")
         return replace(new, expires_at=own.expires_at if new.expires_at is None else new.expires_at)
 
     def _granted(

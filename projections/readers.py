@@ -6,6 +6,7 @@ never lives longer; what became of the parent becomes of it too. Everything uncl
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
@@ -18,6 +19,8 @@ from .eligibility import OWNER_NAME, Reader
 MOST_ABOVE: Final = 8
 """Grants that may stand above one another; what is deeper sees nothing."""
 
+MOST_KEPT: Final = 10_000
+"""Grants that are remembered; beyond that those that count no more are let go of."""
 _ANY_READER: Final = frozenset({"owner", "system"})
 """Actors that may speak of any reader."""
 _A_READER: Final = frozenset({"agent", "tool"})
@@ -47,6 +50,10 @@ class Readers:
     def __init__(self, grants: Mapping[str, Grant] | None = None) -> None:
         self.grants: dict[str, Grant] = dict(grants or {})
         self._by_token = {grant.token_hash: name for name, grant in self.grants.items() if grant.token_hash}
+        self._below: dict[str, set[str]] = defaultdict(set)
+        """By reader, those whose grants were made out of its grant, or once were."""
+        for name, grant in self.grants.items():
+            self._below[grant.parent].add(name)
 
     def copy(self) -> Readers:
         """An independent copy."""
@@ -57,6 +64,8 @@ class Readers:
         match recorded.event:
             case ReaderGranted(reader=name, parent=parent) as event if self.may_grant(recorded.actor, name, parent):
                 self.grant(name, Grant(event.scopes, event.kind, event.expires_at, event.token_hash, parent))
+                if len(self.grants) > MOST_KEPT:
+                    self._let_go(recorded.recorded_at)
             case ReaderRevoked(reader=name) if self.may_revoke(recorded.actor, name):
                 self.revoke(name)
 
@@ -106,7 +115,7 @@ class Readers:
             over = ended.pop()
             if over in self.grants:
                 self._put(over, msgspec.structs.replace(self.grants[over], revoked=True, token_hash=""))
-            ended += [below for below, grant in self.grants.items() if grant.parent == over and not grant.revoked]
+            ended += [name for name in self.made_out_of(over) if not self.grants[name].revoked]
 
     def with_token(self, token_hash: str) -> str:
         """Name of the reader whose token has this hash, whether or not its grant still counts; empty: nobody's."""
@@ -138,6 +147,22 @@ class Readers:
         """Whether a reader's grant was made from that of `above`, directly or by way of others."""
         return name != above and above in self._names_above(name)
 
+    def made_out_of(self, name: str) -> list[str]:
+        """The readers right below one."""
+        known = ((below, self.grants.get(below)) for below in self._below.get(name, ()))
+        return [below for below, grant in known if grant is not None and grant.parent == name]
+
+    def all_below(self, name: str) -> list[str]:
+        """All readers below one, in no particular order."""
+        found = self.made_out_of(name)
+        for below in found:
+            found += self.made_out_of(below)
+        return found
+
+    def top_of(self, name: str) -> str:
+        """The reader whom the owner let in, and out of whose grant that of `name` was made in the end."""
+        return self._names_above(name)[-1]
+
     def depth(self, name: str) -> int:
         """How many grants a reader's stands on, itself counted; never told as more than MOST_ABOVE + 1."""
         return len(self._names_above(name))
@@ -147,8 +172,15 @@ class Readers:
         if known is not None and self._by_token.get(known.token_hash) == name:
             del self._by_token[known.token_hash]
         self.grants[name] = grant
+        self._below[grant.parent].add(name)
         if grant.token_hash:
             self._by_token[grant.token_hash] = name
+
+    def _let_go(self, now: Millis) -> None:
+        for name in [name for name in self.grants if self.fate(name, now) != "active"]:
+            self._by_token.pop(self.grants[name].token_hash, None)
+            self._below[self.grants[name].parent].discard(name)
+            del self.grants[name]
 
     def _above(self, name: str) -> Iterator[Grant]:
         """A reader's grant and those above it, itself first; one that is missing counts as revoked."""

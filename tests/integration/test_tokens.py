@@ -479,6 +479,19 @@ def test_grants_are_made_out_of_one_another_only_so_deep(house: House) -> None:
     assert made == 8
 
 
+def test_only_so_many_grants_are_made_out_of_one_of_the_owners(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("instant_recall.api.readers.MOST_BELOW", 3)
+    scout = house.let_in("scout", "work")
+    child = house.reader(scout.narrow("a", scopes=["work"]))
+    child.narrow("a", scopes=["work"])
+    child.narrow("b", scopes=["work"])
+    for each in (scout, child):
+        with pytest.raises(Refused, match="Revoke"):
+            each.narrow("c", scopes=["work"])
+    child.revoke("a")
+    assert child.narrow("c", scopes=["work"])
+
+
 def test_a_reader_ends_those_below_it_and_nobody_else(house: House) -> None:
     scout, other = house.let_in(), house.let_in("other")
     child = house.reader(scout.narrow("child", scopes=["work"]))

@@ -187,6 +187,30 @@ def test_a_writers_fast_clock_does_not_lengthen_a_grant() -> None:
     assert state.reader("scout", NOW + HOUR).scopes == frozenset()
 
 
+def test_those_below_are_known_also_after_one_moved_elsewhere() -> None:
+    readers = held(a=Grant(("x",)), b=Grant(("x",)), c=Grant(("x",), parent="a"), d=Grant(("x",), parent="c"))
+    assert sorted(readers.all_below("a")) == sorted(readers.copy().all_below("a")) == ["c", "d"]
+    readers.grant("c", Grant(("x",), parent="b"))
+    assert (readers.all_below("a"), sorted(readers.all_below("b"))) == ([], ["c", "d"])
+    assert readers.top_of("d") == "b"
+    readers.revoke("a")
+    assert readers.fate("d", NOW) == "active"
+    readers.revoke("b")
+    assert readers.fate("d", NOW) == "revoked"
+
+
+def test_of_very_many_grants_those_that_count_no_more_are_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("instant_recall.projections.readers.MOST_KEPT", 5)
+    ended = [ev.ReaderGranted(reader=f"e{n}", scopes=("x",), expires_at=NOW, token_hash=f"{n:064}") for n in range(4)]
+    state = fold(*ended, ev.ReaderGranted(reader="a", scopes=("x",)), ev.ReaderRevoked(reader="e0"))
+    assert len(state.readers.grants) == 5
+    state = fold(*ended, *(ev.ReaderGranted(reader=name, scopes=("x",)) for name in "abc"))
+
+    assert sorted(state.readers.grants) == ["a", "b", "c"]
+    assert state.readers.with_token(f"{1:064}") == ""
+    assert scopes(state.readers, "a") == {"x"}
+
+
 def test_readers_come_back_from_a_snapshot_as_they_were(tmp_path: Path) -> None:
     log = MemoryEventLog(clock=lambda: NOW)
     events = [
