@@ -179,7 +179,7 @@ def _granted(answer: GrantResponse) -> list[str]:
 
 def _row(known: KnownReader) -> tuple[str, ...]:
     sees = "everything" if known.kind == "owner" else ", ".join(known.sees or known.scopes)
-    until = _moment(known.expires_at) if known.expires_at else "it is revoked"
+    until = _moment(known.expires_at) if known.expires_at else "no end"
     marks = [known.state] if known.state != "active" else []
     marks += [] if known.has_token or known.state != "active" else ["no token"]
     return known.name, _kind(known.kind), sees, until, dim(", ".join(marks)) if marks else ""
