@@ -7,7 +7,8 @@ from ..events.envelope import Actor, EventDraft, draft
 from ..events.position import Position
 from ..events.types import ItemOpened, Millis, PushServed, SearchServed, WhyServed
 from ..projections.eligibility import OWNER_NAME
-from ..projections.pointers import address, clean, gist
+from ..projections.plain import clean
+from ..projections.pointers import address, told
 from ..projections.push import Push
 from ..projections.ranker import Ranked, model
 from ..projections.why import Verdict
@@ -58,7 +59,7 @@ def pointer(ranked: Ranked, line: str) -> Pointer:
     return Pointer(
         item=item.id,
         kind=item.kind,
-        name=item.name,
+        name=clean(item.name, GIST),
         address=address(item, ranked.evidence.anchor),
         line=line,
         score=round(ranked.probability, 6),
@@ -72,9 +73,9 @@ def found(ranked: Ranked, mark: str = "") -> Found:
     return Found(
         item=item.id,
         kind=item.kind,
-        name=item.name,
-        purpose=item.purpose or clean(gist(item, ranked.evidence.anchor), GIST),
-        mark=mark,
+        name=clean(item.name, GIST),
+        purpose=told(item, ranked.evidence.anchor, GIST),
+        mark=clean(mark, GIST),
         address=address(item, ranked.evidence.anchor),
         score=round(ranked.probability, 6),
         route=ranked.route,

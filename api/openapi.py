@@ -129,7 +129,7 @@ OPERATIONS = (
     Operation("unmute", "/v1/unmute", UnmuteRequest, UnmuteResponse, True, "Take a mute back.", "owner"),
     Operation("mutes", "/v1/mutes", MutesRequest, MutesResponse, False, "What is muted.", "owner"),
     Operation("quarantine", "/v1/quarantine", QuarantineRequest, QuarantineResponse, False, "What waits.", "owner"),
-    Operation("hold", "/v1/quarantine/add", HoldRequest, WriteResponse, True, "Hold an item back.", "owner"),
+    Operation("hold_back", "/v1/quarantine/add", HoldRequest, WriteResponse, True, "Hold an item back.", "owner"),
     Operation("release", "/v1/quarantine/release", ReleaseRequest, WriteResponse, True, "Let something go.", "owner"),
     Operation(
         "status", "/v1/status", None, StatusResponse, False, "How things stand, or stood.", "reader", StatusRequest

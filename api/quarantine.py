@@ -46,7 +46,7 @@ class QuarantineService(PolicyService):
             held=tuple(sorted(found, key=lambda each: (-each.since, each.item))), position=position
         )
 
-    def hold(self, request: HoldRequest) -> WriteResponse:
+    def hold_back(self, request: HoldRequest) -> WriteResponse:
         """Hold an item back, from the very next push on.
 
         Raises:

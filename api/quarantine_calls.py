@@ -24,7 +24,7 @@ class QuarantineCalls(Caller):
         asked = checked(QuarantineRequest, item=item, reader=self._of(reader))
         return self._ask("/v1/quarantine", asked, QuarantineResponse)
 
-    def hold(self, item: str, reason: str = "", *, reader: str | None = None, event_id: str = "") -> WriteResponse:
+    def hold_back(self, item: str, reason: str = "", *, reader: str | None = None, event_id: str = "") -> WriteResponse:
         """Hold an item back (its id, address or name): it is in no answer to anybody until it is released.
 
         Raises:
@@ -52,5 +52,5 @@ class AsyncQuarantineCalls:
     """The same, to be awaited."""
 
     quarantine = twin(QuarantineCalls.quarantine)
-    hold = twin(QuarantineCalls.hold)
+    hold_back = twin(QuarantineCalls.hold_back)
     release = twin(QuarantineCalls.release)

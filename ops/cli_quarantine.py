@@ -75,7 +75,7 @@ def add(invocation: Invocation, item: str, reason: str) -> None:
 
     ITEM is an id, an address or a name.
     """
-    answer = invocation.client().hold(item, reason)
+    answer = invocation.client().hold_back(item, reason)
     told = f"Held back {one_line(answer.item)}; `instant-recall quarantine release` lets it go"
     invocation.output.message(answer, [f"{told}  {dim(f'position {answer.position}')}"])
 

@@ -101,14 +101,24 @@ class Bars:
             self._bar, self._step = None, ""
 
 
+_BREAKS = ("Cc", "Zl", "Zp")
+_JOINERS = "\u200c\u200d"
+"""What cannot be seen and is part of words and of emoji."""
+
+
 def one_line(text: str) -> str:
-    """The text without line ends and control characters, so that what an item says cannot move the cursor about."""
-    return " ".join("".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text).split())
+    """The text on one line, without anything that could move the cursor, or what stands around it, about."""
+    return " ".join("".join(" " if unicodedata.category(c) in _BREAKS else c for c in text if not _unseen(c)).split())
 
 
 def printable(text: str) -> str:
-    """The text as it stands, lines and tabs kept, but without any other control character."""
-    return "".join(c for c in text.replace("\r\n", "\n") if c in "\n\t" or unicodedata.category(c) != "Cc")
+    """The text as it stands, lines and tabs kept, but without control, direction and other unseen characters."""
+    text = text.replace("\r\n", "\n")
+    return "".join(c for c in text if c in "\n\t" or not (unicodedata.category(c) == "Cc" or _unseen(c)))
+
+
+def _unseen(letter: str) -> bool:
+    return letter not in _JOINERS and unicodedata.category(letter) in ("Cf", "Cs")
 
 
 def width(text: str) -> int:

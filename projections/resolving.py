@@ -10,6 +10,7 @@ from ..events.errors import NotFound, RecallError
 from .items import Item
 from .names import NAMED_KINDS, Span, named_in
 from .overlay import Overlay
+from .plain import shown_id
 from .searcher import Searcher
 from .sentence import tokens
 from .words import heard
@@ -121,7 +122,8 @@ def _covered(wanted: str, spans: list[Span]) -> bool:
 
 def _the_one(ids: list[str]) -> str:
     if len(ids) > 1:
-        listed = ", ".join(ids[:_LISTED]) + (f" and {len(ids) - _LISTED} more" if len(ids) > _LISTED else "")
+        more = f" and {len(ids) - _LISTED} more" if len(ids) > _LISTED else ""
+        listed = ", ".join(map(shown_id, ids[:_LISTED])) + more
         raise RecallError(f"Several items are called that. Say which by its id: {listed}.")
     return ids[0]
 

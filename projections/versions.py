@@ -15,7 +15,7 @@ from ..events.types import Millis
 from .items import Item
 from .names import Span, stem
 from .periods import Period, periods_in, years_in
-from .pointers import clean
+from .plain import clean, shown_id
 from .sentence import tokens
 
 
@@ -84,7 +84,7 @@ class Versions:
             return ""
         day = time_text(item.valid_until or 0)[:10]
         newest = self.newest(item.id)
-        by = f" by {clean(newest.name, _NAME) or newest.id}" if newest else ""
+        by = f" by {clean(newest.name, _NAME) or shown_id(newest.id)}" if newest else ""
         return f"old, replaced{by} on {day}"
 
     def settle(self, span: Span, request: str) -> frozenset[str]:

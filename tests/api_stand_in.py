@@ -185,7 +185,7 @@ class StandIn:
         held = HeldBack(item=request.item, kind="note", name="x", since=1, reason="it is odd")
         return QuarantineResponse(held=(held,))
 
-    def hold(self, request: HoldRequest) -> WriteResponse:
+    def hold_back(self, request: HoldRequest) -> WriteResponse:
         return WriteResponse(event_id=request.event_id, position="1-0", item=request.item)
 
     def release(self, request: ReleaseRequest) -> WriteResponse:

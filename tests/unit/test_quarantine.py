@@ -89,7 +89,7 @@ def test_what_is_released_is_in_the_very_next_push(service: Service) -> None:
 def test_the_owner_holds_an_item_back_and_the_very_next_push_obeys(service: Service) -> None:
     service.remember(RememberRequest(text=FERRY, name="Ferry times", item="note:ferry"))
     assert seen(service) == {"note:ferry"}
-    service.hold(HoldRequest(item="Ferry times", reason="sounds\u200b odd"))
+    service.hold_back(HoldRequest(item="Ferry times", reason="sounds\u200b odd"))
 
     assert seen(service) == set()
     assert [(one.item, one.reason, one.said_by) for one in held(service)] == [
@@ -132,7 +132,7 @@ def test_only_the_owner_is_told_and_only_the_owner_lets_go(service: Service, rea
     service.remember(RememberRequest(text=TRAP, item="note:ferry", actor=WEB))
     for call in (
         lambda: service.quarantine(QuarantineRequest(reader=reader)),
-        lambda: service.hold(HoldRequest(item="note:ferry", reader=reader)),
+        lambda: service.hold_back(HoldRequest(item="note:ferry", reader=reader)),
         lambda: service.release(ReleaseRequest(item="note:ferry", reader=reader)),
     ):
         with pytest.raises(Refused):
@@ -245,4 +245,4 @@ def test_an_import_holds_back_what_hides_something_before_it_is_there(tmp_path: 
 def test_a_name_that_nothing_has_is_no_error_of_ours(service: Service) -> None:
     for item in ("#", "#t1", "note:\u202e", "x" * 10_000):
         with pytest.raises(RecallError):
-            service.hold(HoldRequest(item=item))
+            service.hold_back(HoldRequest(item=item))
