@@ -23,7 +23,7 @@ from instant_recall.tests.cluster import Node, cluster_url, three_nodes
 from instant_recall.tests.helpers import FixedClock, wait_until
 
 OF_TESTS = ("INSTANT_RECALL_SOAK_", "INSTANT_RECALL_FUZZ_", "INSTANT_RECALL_WORLDS")
-"""Beginnings of the variables that say how long tests in tests/soak and tests/fuzz run, and what tests/bench measures."""
+"""Beginnings of the variables that say how much is done in tests/soak and tests/fuzz, and what tests/bench measures."""
 
 
 def pytest_configure() -> None:
