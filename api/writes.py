@@ -11,6 +11,7 @@ from ..events.codec import event_from
 from ..events.envelope import EventDraft, Source, draft, new_event_id
 from ..events.log import Appended, EventLog
 from ..events.types import AssetRecorded, Event, ItemForgotten, ItemOpened, Millis, NoteRecorded, OwnershipCorrected
+from ..projections.caps import FOREIGN, is_taken
 from ..projections.eligibility import OWNER_NAME
 from ..projections.items import Item
 from ..projections.pointers import without_blocks
@@ -71,6 +72,8 @@ class Writer:
         event_id = request.event_id or new_event_id()
         kind = request.kind or "note"
         item = request.item or f"{kind}:{slug(request.name) or event_id}"
+        if not request.item and request.actor.kind in FOREIGN and is_taken(self._known(item), request.actor.kind):
+            item = f"{kind}:{event_id}"  # a page may be called as something of the owner's is
         event: Event
         if request.kind is None:
             event = NoteRecorded(

@@ -246,3 +246,12 @@ def test_a_name_that_nothing_has_is_no_error_of_ours(service: Service) -> None:
     for item in ("#", "#t1", "note:\u202e", "x" * 10_000):
         with pytest.raises(RecallError):
             service.hold_back(HoldRequest(item=item))
+
+
+def test_a_page_called_as_something_of_the_owners_is_kept_under_an_id_of_its_own(service: Service) -> None:
+    mine = service.remember(RememberRequest(text="mine", name="Ferry times")).item
+    theirs = service.remember(RememberRequest(text=FERRY, name="Ferry times", actor=WEB)).item
+
+    assert theirs != mine
+    assert service.open(OpenRequest(address=mine)).text == "mine"
+    assert service.open(OpenRequest(address=theirs)).text == FERRY
