@@ -179,7 +179,7 @@ def _policy(row: Policy, sessions: set[str]) -> EventDraft:
     event: Event
     match row.action:
         case "grant":
-            event = ReaderGranted(reader=f"sub:{row.reader}", scopes=row.scope, reason=row.reason)
+            event = ReaderGranted(reader=f"sub:{row.reader}", scopes=row.scope, kind=row.kind, reason=row.reason)
         case "mute":
             event = ItemMuted(item=item, reason=row.reason)
         case "unmute":

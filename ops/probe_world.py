@@ -9,18 +9,19 @@ import random
 import re
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal
 
 from .worlds import Asset, Policy, World
 
-_READER: Final = "probe-"
+Kind = Literal["owner", "sub_agent", "tool"]
+_READERS: Final[dict[Literal["sub_agent", "tool"], str]] = {"sub_agent": "probe-", "tool": "probe-tool-"}
 _HIDES: Final = {"mute": True, "unmute": False, "quarantine": True, "release": False}
 _ENDS: Final = ("retire", "supersede")
 _WORDS_ASKED: Final = 12
 
 
 def with_a_reader_of_every_scope(world: World) -> World:
-    """The world with one more reader for each label of an audience, who is granted that label alone from the start."""
+    """The world with more readers: a sub-agent and a tool for each label of an audience, granted it from the start."""
     audiences = [row.audience for row in world.assets]
     audiences += [row.audience for row in world.notes] + [row.audience for row in world.sessions]
     labels = {label for audience in audiences for label in audience} - {"owner"}
@@ -30,7 +31,8 @@ def with_a_reader_of_every_scope(world: World) -> World:
     if start is None:
         return world
     grants = [
-        Policy(id=f"{_READER}{label}", at=start, action="grant", reader=f"{_READER}{label}", scope=(label,))
+        Policy(id=f"{name}{label}", at=start, action="grant", reader=f"{name}{label}", kind=kind, scope=(label,))
+        for kind, name in _READERS.items()
         for label in sorted(labels)
     ]
     return replace(world, policy=(*grants, *world.policy))
@@ -48,15 +50,13 @@ class Things:
         self._read(world)
         self._policy = sorted(world.policy, key=lambda row: row.at)
         self._ends: dict[str, list[datetime]] = {}
-        self._replaced = {asset.supersedes: asset.stored_at for asset in world.assets if asset.supersedes}
-        for asset in world.assets:
-            if asset.supersedes:
-                self._ends.setdefault(asset.supersedes, []).append(asset.stored_at)
+        self._replaced = {asset.supersedes: asset for asset in world.assets if asset.supersedes}
         for row in self._policy:
             if row.item and row.action in _ENDS:
                 self._ends.setdefault(row.item, []).append(row.at)
-        granted = sorted({f"sub:{row.reader}" for row in world.policy if row.action == "grant"})
-        self.readers = ("owner", *granted, "sub:nobody-granted-anything")
+        granted = {f"sub:{row.reader}": row.kind for row in world.policy if row.action == "grant"}
+        self.readers = ("owner", *sorted(granted), "sub:nobody-granted-anything")
+        self._kinds: dict[str, Kind] = {"owner": "owner", **granted}
         self._end = max([*self._born.values(), *(row.at for row in world.policy)], default=None)
         self._own_names = {asset.id: _names(asset) for asset in world.assets}
         self._names = {form for asset in world.assets for name in _names(asset) if (form := squeezed(name))}
@@ -66,11 +66,15 @@ class Things:
         """Every asset, note and session."""
         return list(self._born)
 
+    def kind(self, reader: str) -> Kind:
+        """What a reader is."""
+        return self._kinds.get(reader, "sub_agent")
+
     def sees(self, reader: str, item: str, at: datetime) -> bool:
         """Whether this reader may be told of an item at a moment."""
-        if at < self._born[item] or self._is_held_back(item, at):
+        if at < self._born[item] or self._is_held_back(item, at) or self._is_replaced(reader, item, at):
             return False
-        return reader == "owner" or not set(self._scopes(reader, at)).isdisjoint(self._audience[item])
+        return self._meets(reader, item, at)
 
     def tells(self, reader: str, item: str, at: datetime, asked: str) -> bool:
         """Whether this reader may be told of an item when asking this: an old version when all of its name is said."""
@@ -83,12 +87,13 @@ class Things:
     def hidden_from_owner(self, item: str) -> bool:
         """Whether there is a time at which even the owner is not told of it."""
         mentioned = any(row.item == item and _HIDES.get(row.action) for row in self._policy)
-        return mentioned or any(end >= self._born[item] for end in self._ends.get(item, ()))
+        return mentioned or item in self._replaced or any(end >= self._born[item] for end in self._ends.get(item, ()))
 
     def moment(self, rng: random.Random, item: str) -> datetime:
         """A moment in the life of an item; often just after something was decided about it."""
         start = self._born[item]
         turns = [row.at for row in self._policy if row.item == item] + self._ends.get(item, [])
+        turns += [self._replaced[item].stored_at] if item in self._replaced else []
         if turns and rng.random() < 0.5:
             return max(start, rng.choice(turns) + timedelta(seconds=rng.choice((-1, 0, 1, 3_600))))
         assert self._end is not None, "an item without a time"  # noqa: S101 - it has one itself
@@ -156,11 +161,21 @@ class Things:
 
     def _is_old(self, reader: str, item: str, at: datetime) -> bool:
         """Whether nothing keeps it from the reader but that a newer version took its place."""
-        since = self._replaced.get(item)
-        if since is None or since > at or self._is_held(item, at):
+        if not self._is_replaced(reader, item, at) or self._is_held(item, at):
             return False
+        since = self._replaced[item].stored_at
         retired = any(row.item == item and row.action == "retire" and since < row.at <= at for row in self._policy)
-        return not retired and (reader == "owner" or not set(self._scopes(reader, at)).isdisjoint(self._audience[item]))
+        return not retired and self._meets(reader, item, at)
+
+    def _is_replaced(self, reader: str, item: str, at: datetime) -> bool:
+        """Whether a newer version took its place, of which the reader may know: one that is hidden did not."""
+        newer = self._replaced.get(item)
+        if newer is None or newer.stored_at > at:
+            return False
+        return reader == "owner" or (self._meets(reader, newer.id, at) and not self._is_held(newer.id, at))
+
+    def _meets(self, reader: str, item: str, at: datetime) -> bool:
+        return reader == "owner" or not set(self._scopes(reader, at)).isdisjoint(self._audience[item])
 
     def _scopes(self, reader: str, at: datetime) -> tuple[str, ...]:
         grants = [

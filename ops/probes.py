@@ -13,21 +13,32 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from ..api.messages import OpenRequest, PushRequest, SearchRequest
+import msgspec
+
+from ..api.key_messages import KeysRequest
+from ..api.messages import OpenRequest, PushRequest, SearchRequest, StatusRequest, WhyRequest
 from ..events.errors import NotFound
 from ..projections.encoders import load_encoders
 from ..projections.scripts import is_pair
 from .playback import Playback
-from .probe_world import Things, with_a_reader_of_every_scope
+from .probe_world import Kind, Things, with_a_reader_of_every_scope
 from .statistics import upper_bound
 from .suite_result import ProbeFailure, ProbeTally
 from .worlds import Asset, World, millis
 
 NAMED_PROBES: Final = 300
-"""Named requests for each of push and search."""
+"""Named requests for each of push and search, and for each kind of reader."""
 ACCESS_PROBES: Final = 300
-"""Requests for hidden things, for each of push, search and open."""
-ROUTES: Final = {"named": ("push", "search"), "access": ("push", "search", "open")}
+"""Requests for hidden things, for each route that answers about items."""
+ROUTES: Final = {
+    "named": ("push", "search"),
+    "access": ("push", "search", "open", "why", "keys", "status"),
+}
+KINDS: Final[tuple[Kind, ...]] = ("owner", "sub_agent", "tool")
+_OWNERS_TOO: Final = frozenset({"push", "search", "open"})
+"""Routes on which even the owner is not told of what is muted, quarantined or over. The others say to them why."""
+_NOWHERE: Final = "nowhere/nothing"
+"""What never existed."""
 _TRIES: Final = 40
 """Draws for each probe, before a world counts as having too few of its kind."""
 _EVERYTHING: Final = 1_000_000
@@ -69,25 +80,27 @@ class Probe:
     """What is named, or hidden."""
     right: frozenset[str] = frozenset()
     """What may stand first: the named thing, and any other of that very name."""
+    readers: str = ""
+    """The kind of its reader, where each kind has probes of its own."""
 
 
 def named_probes(things: Things, count: int, seed: int) -> Iterator[Probe]:
-    """Requests that name a thing which their reader may see, `count` for each route, every name in turn."""
-    rng = random.Random(f"named/{seed}")  # noqa: S311 - a repeatable draw, no secret
-    names = [(asset, name) for asset in things.assets for name in (asset.name, *asset.aliases) if _sayable(name)]
-    rng.shuffle(names)
-    made = 0
-    for draw in range(count * _TRIES if names else 0):
-        asset, name = names[draw % len(names)]
-        # Most often the owner names things; a sub-agent is told names, too.
-        reader = rng.choice(things.readers) if draw % 3 == 0 else "owner"
-        at = things.moment(rng, asset.id)
-        if made < count and things.sees(reader, asset.id, at):
-            request = _embedded(rng, things, asset, _inflected(rng, name))
-            right = things.called(name, reader, at)
-            for route in ROUTES["named"]:
-                yield Probe(f"named-{made}", "named", route, at, reader, request, asset.id, right)
-            made += 1
+    """Requests that name a thing which their reader may see, `count` for each kind and route, every name in turn."""
+    for kind in KINDS:
+        rng = random.Random(f"named/{kind}/{seed}")  # noqa: S311 - a repeatable draw, no secret
+        names = [(asset, name) for asset in things.assets for name in (asset.name, *asset.aliases) if _sayable(name)]
+        readers = [reader for reader in things.readers if things.kind(reader) == kind]
+        rng.shuffle(names)
+        made = 0
+        for draw in range(count * _TRIES if names and readers else 0):
+            asset, name = names[draw % len(names)]
+            reader, at = rng.choice(readers), things.moment(rng, asset.id)
+            if made < count and things.sees(reader, asset.id, at):
+                request = _embedded(rng, things, asset, _inflected(rng, name))
+                right = things.called(name, reader, at)
+                for route in ROUTES["named"]:
+                    yield Probe(f"named-{kind}-{made}", "named", route, at, reader, request, asset.id, right, kind)
+                made += 1
 
 
 def access_probes(things: Things, count: int, seed: int) -> Iterator[Probe]:
@@ -98,11 +111,11 @@ def access_probes(things: Things, count: int, seed: int) -> Iterator[Probe]:
         made = 0
         for draw in range(count * _TRIES if items else 0):
             # What somebody may not see is common, what even the owner is not shown is rare: each is asked for.
-            own = bool(ended) and draw % 3 == 0
+            own = bool(ended) and draw % 3 == 0 and route in _OWNERS_TOO
             item = rng.choice(ended if own else items)
-            reader = "owner" if own else rng.choice(things.readers)
+            reader = "owner" if own else rng.choice(things.readers[route not in _OWNERS_TOO :])
             at = things.moment(rng, item)
-            asked = rng.choice(things.addresses(item) if route == "open" else things.wordings(item))
+            asked = rng.choice(things.addresses(item) if route in {"open", "keys"} else things.wordings(item))
             if made < count and not things.tells(reader, item, at, asked):
                 yield Probe(f"access-{made}", "access", route, at, reader, asked, item)
                 made += 1
@@ -121,36 +134,37 @@ def run_probes(
     Args:
         world: what happened; its cases are not used.
         seed: the same probes for the same seed.
-        named: how many named requests for each route.
+        named: how many named requests for each route and kind of reader.
         access: how many requests for hidden things for each route.
         on_probe: told (probes done, probes in all) after each.
     """
     world = with_a_reader_of_every_scope(world)
     things = Things(world)
     probes = [*named_probes(things, named, seed), *access_probes(things, access, seed)]
-    failures: dict[tuple[str, str], list[ProbeFailure]] = {}
+    failures: dict[tuple[str, str, str], list[ProbeFailure]] = {}
     playback = Playback(world, load_encoders())
     try:
         for done, probe in enumerate(sorted(probes, key=lambda one: one.at), 1):
             playback.feed_until(millis(probe.at))
             wrong = _put(playback, things, probe)
             if wrong is not None:
-                failures.setdefault((probe.rule, probe.route), []).append(_failure(probe, wrong))
+                failures.setdefault((probe.rule, probe.route, probe.readers), []).append(_failure(probe, wrong))
             if on_probe is not None:
                 on_probe(done, len(probes))
     finally:
         playback.close()
     return [
-        _tally(rule, route, probes, failures.get((rule, route), []))
+        _tally(rule, route, kind, probes, failures.get((rule, route, kind), []))
         for rule, routes in ROUTES.items()
         for route in routes
+        for kind in (KINDS if rule == "named" else ("",))
     ]
 
 
 def _put(playback: Playback, things: Things, probe: Probe) -> tuple[str, ...] | None:
     """What was wrongly told, or stood first in place of the named thing; None when the answer keeps the rule."""
-    if probe.route == "open":
-        return _open(playback, things, probe)
+    if probe.route in _PUT:
+        return _PUT[probe.route](playback, things, probe)
     told = tuple(map(playback.world_id, _told(playback, probe)))
     if probe.rule == "named":
         return None if told[:1] and told[0] in probe.right else told[:1]
@@ -176,13 +190,50 @@ def _open(playback: Playback, things: Things, probe: Probe) -> tuple[str, ...] |
         opened = service.open(OpenRequest(address=probe.request, reader=probe.reader), now=at)
     except NotFound as refused:
         try:
-            service.open(OpenRequest(address="nowhere/nothing", reader=probe.reader), now=at)
+            service.open(OpenRequest(address=_NOWHERE, reader=probe.reader), now=at)
         except NotFound as nothing:
             return None if str(refused) == str(nothing) else (str(refused),)
-        return ("nowhere/nothing",)
+        return (_NOWHERE,)
     item = playback.world_id(opened.item)
     # Several things can share an address: what the reader may see there may be opened.
     return None if things.tells(probe.reader, item, probe.at, probe.request) else (item,)
+
+
+def _why(playback: Playback, _things: Things, probe: Probe) -> tuple[str, ...] | None:
+    """Why a hidden thing is not pushed is told in the words in which it is told of nothing at all."""
+    about = {
+        item: playback.service.why(
+            WhyRequest(request=probe.request, item=item, reader=probe.reader), now=millis(probe.at)
+        )
+        for item in (playback.product_id(probe.item), _NOWHERE)
+    }
+    hidden, nothing = (msgspec.structs.replace(answer, item="") for answer in about.values())
+    return None if hidden == nothing else (probe.item, hidden.words)
+
+
+def _keys(playback: Playback, things: Things, probe: Probe) -> tuple[str, ...] | None:
+    """The keys of a hidden thing are asked for with the answer of `open`."""
+    try:
+        found = playback.service.keys(KeysRequest(item=probe.request, reader=probe.reader))
+    except NotFound as refused:
+        try:
+            playback.service.keys(KeysRequest(item=_NOWHERE, reader=probe.reader))
+        except NotFound as nothing:
+            return None if str(refused) == str(nothing) else (str(refused),)
+        return (_NOWHERE,)
+    item = playback.world_id(found.item)
+    return None if things.tells(probe.reader, item, probe.at, probe.request) else (item,)
+
+
+def _status(playback: Playback, things: Things, probe: Probe) -> tuple[str, ...] | None:
+    """Counted is what the reader may see, and nothing else."""
+    counted = sum(playback.service.status(StatusRequest(reader=probe.reader)).items.values())
+    seen = sum(things.sees(probe.reader, item, probe.at) for item in things.items)
+    return None if counted == seen else (f"{counted} items instead of {seen}",)
+
+
+_PUT: Final = {"open": _open, "why": _why, "keys": _keys, "status": _status}
+"""Routes that answer otherwise than with a list of things."""
 
 
 def _sayable(name: str) -> bool:
@@ -223,11 +274,12 @@ def _failure(probe: Probe, wrong: Sequence[str]) -> ProbeFailure:
     )
 
 
-def _tally(rule: str, route: str, probes: Sequence[Probe], failures: list[ProbeFailure]) -> ProbeTally:
-    count = sum(probe.rule == rule and probe.route == route for probe in probes)
+def _tally(rule: str, route: str, readers: str, probes: Sequence[Probe], failures: list[ProbeFailure]) -> ProbeTally:
+    count = sum((probe.rule, probe.route, probe.readers) == (rule, route, readers) for probe in probes)
     return ProbeTally(
         rule=rule,
         route=route,
+        readers=readers,
         probes=count,
         bound=round(upper_bound(len(failures), count), 4),
         failures=tuple(failures),

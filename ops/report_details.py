@@ -13,12 +13,16 @@ from .suite_result import Comparison, ProbeTally, SuiteResult
 
 MEASURES: Final = {"hit5": "a right pointer among the five", "silence": "nothing pushed where nothing fits"}
 RULES: Final = {"named": "a named thing comes first", "access": "nothing hidden is told"}
+WHOSE: Final = {"owner": " (the owner)", "sub_agent": " (sub-agents)", "tool": " (tools)"}
 
 
 def probes(tallies: list[ProbeTally]) -> Section:
     """The generated requests for the two rules, and each that failed."""
     rows = [
-        (RULES.get(each.rule, each.rule), each.route, str(each.probes), _failures(each), f"{100 * each.bound:.2g} %")
+        (
+            RULES.get(each.rule, each.rule) + WHOSE.get(each.readers, ""),
+            *(each.route, str(each.probes), _failures(each), f"{100 * each.bound:.2g} %"),
+        )
         for each in tallies
     ]
     failed = [

@@ -198,7 +198,9 @@ class ProbeTally(Record, frozen=True, kw_only=True):
     rule: str
     """`named`: a named thing stands first. `access`: nothing hidden is told."""
     route: str
-    """`push`, `search` or `open`."""
+    """`push`, `search`, `open`, `why`, `keys` or `status`."""
+    readers: str = ""
+    """Whose requests they were: `owner`, `sub_agent` or `tool`; empty: everybody's."""
     probes: int
     bound: float
     """The share that fails at most, with 95 % confidence: 3 in `probes` when none did."""

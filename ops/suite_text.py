@@ -9,6 +9,8 @@ from .own import OwnReport
 from .suite_result import Comparison, Point, Rate, SuiteResult
 
 _FAILURES_SHOWN = 20
+WHOSE = {"owner": ", the owner's", "sub_agent": ", sub-agents'", "tool": ", tools'"}
+"""Whose probes a tally is of."""
 
 
 def suite_lines(result: SuiteResult, *, verbose: bool = False) -> Iterator[str]:
@@ -150,8 +152,8 @@ def _power(result: SuiteResult) -> Iterator[str]:
 def _probes(result: SuiteResult, *, verbose: bool) -> Iterator[str]:
     for tally in result.probes:
         yield (
-            f"{tally.rule} by {tally.route}: {len(tally.failures)} of {tally.probes} failed, "
-            f"so at most {100 * tally.bound:.2g} % do (95 %)"
+            f"{tally.rule} by {tally.route}{WHOSE.get(tally.readers, '')}: "
+            f"{len(tally.failures)} of {tally.probes} failed, so at most {100 * tally.bound:.2g} % do (95 %)"
         )
         for failure in tally.failures if verbose else tally.failures[:_FAILURES_SHOWN]:
             got = ", ".join(failure.got) or "nothing"

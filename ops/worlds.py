@@ -103,6 +103,8 @@ class Policy(Row, frozen=True, kw_only=True):
     action: Action
     item: str | None = None
     reader: str | None = None
+    kind: Literal["sub_agent", "tool"] = "sub_agent"
+    """What the reader is that is granted something."""
     scope: tuple[str, ...] = ()
     reason: str = ""
 

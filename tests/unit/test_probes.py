@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from instant_recall.ops.probe_world import Things, with_a_reader_of_every_scope
-from instant_recall.ops.probes import Probe, access_probes, named_probes, run_probes
+from instant_recall.ops.probes import KINDS, ROUTES, Probe, access_probes, named_probes, run_probes
 from instant_recall.ops.worlds import World, read_world
 from instant_recall.projections import overlay
 from instant_recall.projections.eligibility import Reader
@@ -47,9 +47,10 @@ def per_route(probes: Iterable[Probe]) -> Counter[str]:
     return Counter(probe.route for probe in probes)
 
 
-def test_there_are_three_hundred_of_each_rule_for_each_route(named: list[Probe], access: list[Probe]) -> None:
-    assert per_route(named) == {"push": 300, "search": 300}
-    assert per_route(access) == {"push": 300, "search": 300, "open": 300}
+def test_there_are_three_hundred_for_each_route_and_kind_of_reader(named: list[Probe], access: list[Probe]) -> None:
+    for kind in ("owner", "sub_agent", "tool"):
+        assert per_route(probe for probe in named if probe.readers == kind) == {"push": 300, "search": 300}
+    assert per_route(access) == dict.fromkeys(ROUTES["access"], 300)
 
 
 def test_the_same_seed_makes_the_same_probes(things: Things, named: list[Probe], access: list[Probe]) -> None:
@@ -79,7 +80,7 @@ def test_named_things_may_be_seen_and_hidden_ones_may_not(
 
 
 def test_readers_of_every_scope_ask_and_one_who_was_granted_nothing(named: list[Probe], access: list[Probe]) -> None:
-    scopes = {"sub:probe-money", "sub:probe-stage", "sub:treasurer"}
+    scopes = {"sub:probe-money", "sub:probe-stage", "sub:probe-tool-money", "sub:probe-tool-stage", "sub:treasurer"}
 
     assert scopes <= {probe.reader for probe in named}
     assert {*scopes, "owner", "sub:nobody-granted-anything"} <= {probe.reader for probe in access}
@@ -115,18 +116,15 @@ def test_a_sentence_around_a_name_names_nothing_else(things: Things) -> None:
 def test_the_product_keeps_both_rules(world: World) -> None:
     told: list[tuple[int, int]] = []
 
-    tallies = run_probes(read_world(TINY), named=60, access=60, on_probe=lambda done, of: told.append((done, of)))
+    tallies = run_probes(read_world(TINY), named=20, access=60, on_probe=lambda done, of: told.append((done, of)))
 
-    assert {(tally.rule, tally.route): tally.probes for tally in tallies} == {
-        ("named", "push"): 60,
-        ("named", "search"): 60,
-        ("access", "push"): 60,
-        ("access", "search"): 60,
-        ("access", "open"): 60,
+    assert {(tally.rule, tally.route, tally.readers): tally.probes for tally in tallies} == {
+        **{("named", route, kind): 20 for route in ROUTES["named"] for kind in KINDS},
+        **{("access", route, ""): 60 for route in ROUTES["access"]},
     }
-    assert [tally.failures for tally in tallies] == [()] * 5
-    assert {tally.bound for tally in tallies} == {0.05}
-    assert told[-1] == (300, 300)
+    assert [tally.failures for tally in tallies] == [()] * 12
+    assert {tally.bound for tally in tallies if tally.rule == "access"} == {0.05}
+    assert told[-1] == (480, 480)
 
 
 def test_a_product_that_shows_everything_fails_on_every_route(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +135,7 @@ def test_a_product_that_shows_everything_fails_on_every_route(monkeypatch: pytes
     monkeypatch.setattr(Reader, "meets", lambda _self, _audience: True)
     tallies = {tally.route: tally for tally in run_probes(read_world(TINY), named=0, access=30) if tally.probes}
 
-    assert all(tallies[route].failures for route in ("push", "search", "open"))
+    assert all(tallies[route].failures for route in ROUTES["access"])
     failure = tallies["open"].failures[0]
     assert failure.item in failure.got
     assert tallies["open"].bound > 0.1
@@ -146,7 +144,8 @@ def test_a_product_that_shows_everything_fails_on_every_route(monkeypatch: pytes
 def test_a_product_that_knows_no_names_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Searcher, "_hear", lambda _self, _request: ({}, {}))
 
-    assert all(tally.failures for tally in run_probes(read_world(TINY), named=30, access=0) if tally.probes)
+    tallies = run_probes(read_world(TINY), named=30, access=0)
+    assert all(tally.failures for tally in tallies if tally.route == "push" and tally.probes)
 
 
 def test_a_world_with_nothing_in_it_has_no_probes_and_proves_nothing() -> None:
@@ -154,4 +153,4 @@ def test_a_world_with_nothing_in_it_has_no_probes_and_proves_nothing() -> None:
         read_world(TINY), assets=(), notes=(), sessions=(), corrections=(), policy=(), cases=()
     )
 
-    assert [(tally.probes, tally.bound) for tally in run_probes(nothing)] == [(0, 1.0)] * 5
+    assert [(tally.probes, tally.bound) for tally in run_probes(nothing)] == [(0, 1.0)] * 12

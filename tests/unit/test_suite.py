@@ -77,7 +77,7 @@ def test_every_answer_of_every_setup_is_kept(world: World, result: SuiteResult) 
     assert all([row.id for row in rows] == ids for rows in result.setups.values())
     assert result.world["cases"] == len(ids) == 12
     assert result.world["name"] == "tiny"
-    assert [(tally.rule, tally.probes) for tally in result.probes] == [("named", 20)] * 2 + [("access", 20)] * 3
+    assert [(tally.rule, tally.probes) for tally in result.probes] == [("named", 20)] * 6 + [("access", 20)] * 6
 
 
 def test_the_result_survives_json(result: SuiteResult) -> None:
@@ -202,7 +202,7 @@ def test_with_json_the_command_prints_the_whole_result_and_else_what_a_person_wa
     assert found.seeds == {"bootstrap": 3, "probes": 3}
     assert found.world["name"] == "tiny_world"
     text = "\n".join(suite_lines(found))
-    for said in ("S2", "S7", "exact McNemar", "155 paired cases", "named by push: 0 of 300 failed", "near-name"):
+    for said in ("S2", "S7", "exact McNemar", "155 paired cases", "named by push, the owner's: 0 of 300 failed", "near-name"):
         assert said in text
     assert "S5" not in text
 
