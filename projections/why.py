@@ -121,7 +121,9 @@ def why(
         return partial(told, "not_indexed", "Nothing of this id, address or name is known.")
     if rule == "unrecorded":
         return partial(told, "not_indexed", "It was named, but never recorded.")
-    if rule != "forgotten" and not rows_of(known):
+    # A key that the reader may not see is none: it must not tell that somebody has said something of the item.
+    seen = msgspec.structs.replace(known, keys=tuple(searcher.visible_keys(known)))
+    if rule != "forgotten" and not rows_of(seen):
         return partial(told, "not_indexed", "It has no text and no use key under which it could be found.")
     if is_trivial(request):
         return partial(told, "not_asked", "The turn asks for nothing, so nothing was looked for.")

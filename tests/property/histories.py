@@ -32,6 +32,7 @@ audiences = st.sampled_from(AUDIENCES)
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 maybe_text = st.just("") | texts
 moments = st.none() | st.integers(-3, 3).map(lambda hours: START_OF_TIME + hours * HOUR)
+topics = st.lists(st.sampled_from((*WORDS, *NAMES)), min_size=2, max_size=2).map(" ".join)
 phrases = st.lists(texts, max_size=2).map(tuple)
 supersedes = st.none() | st.none() | items
 addresses = st.sampled_from(ADDRESSES)
@@ -86,8 +87,10 @@ decisions = st.one_of(
     st.builds(ev.PointerRejected, item=items, request=texts, session=st.sampled_from(SESSIONS)),
     st.builds(ev.ItemSuperseded, item=items, by=st.none() | items),
     st.builds(ev.ItemClosed, item=items, closed_at=moments),
-    st.builds(ev.ItemMuted, item=items),
-    st.builds(ev.ItemUnmuted, item=items),
+    st.builds(ev.ItemMuted, item=items, session=st.sampled_from(("", "", SESSIONS[0]))),
+    st.builds(ev.ItemUnmuted, item=items, session=st.sampled_from(("", "", SESSIONS[0]))),
+    st.builds(ev.TopicMuted, phrase=topics, session=st.sampled_from(("", SESSIONS[0]))),
+    st.builds(ev.AudienceChanged, item=items, audience=audiences | st.just(())),
     st.builds(ev.ItemQuarantined, item=items),
     st.builds(ev.ItemReleased, item=items),
     st.builds(ev.ContextReset, session=st.sampled_from(SESSIONS)),

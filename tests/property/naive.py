@@ -34,7 +34,9 @@ class Key:
     learned: bool
     """It did not come with the record of the thing, so a new record does not take it away."""
     origin: str = ""
-    """`session` or `rejected`, where that makes a difference."""
+    """`use_when`, `session` or `rejected`, where that makes a difference."""
+    said_in: str = ""
+    """The session from which it was learned."""
 
 
 @dataclass
@@ -44,6 +46,8 @@ class Thing:
     kind: str
     recorded: bool = False
     audience: Audience = ("owner",)
+    by_hand: bool = False
+    """The owner said by hand who may see it."""
     names: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     turns: dict[int, tuple[str, str]] = field(default_factory=dict)
@@ -70,13 +74,38 @@ class Naive:
         self.things: dict[str, Thing] = {}
         self.readers: dict[str, Audience] = {}
         self.shown: dict[tuple[str, str], dict[str, int]] = {}
+        self.topics: dict[str, tuple[str, str]] = {}
+        """Muted phrases by the id of their event, each with the session in which alone it is muted."""
+        self.muted_in: set[tuple[str, str]] = set()
+        """Sessions with what is muted there alone."""
         self._editions = 0
 
     # --- what the tests ask --------------------------------------------------------------------------------------
 
-    def visible(self, reader: str, now: Millis) -> set[str]:
-        """Ids of the things that a reader may be told of at a moment."""
-        return {item for item, thing in self.things.items() if self._sees(reader, thing, now)}
+    def visible(self, reader: str, now: Millis, session: str = "") -> set[str]:
+        """Ids of the things that a reader may be told of at a moment, in a session or outside of any."""
+        seen = {item for item, thing in self.things.items() if self._sees(reader, thing, now)}
+        return {item for item in seen if not self._muted(item, reader, session)}
+
+    def _muted(self, item: str, reader: str, session: str = "") -> bool:
+        phrases = [set(words(phrase)) for phrase, where in self.topics.values() if where in ("", session)]
+        pieces = self._pieces(item, reader)
+        about = any(phrase <= piece for phrase in phrases for piece in pieces)
+        return about or (session, item) in self.muted_in
+
+    def _pieces(self, item: str, reader: str) -> list[set[str]]:
+        """The words of each piece of a thing that a reader may see: what it is, each part of its text, each key."""
+        thing = self.things[item]
+        turns = [text for _, text in thing.turns.values() if len(text.split()) >= FEWEST_WORDS_OF_A_TURN]
+        keys = [key.phrase for key in thing.keys if self._meets(reader, key.audience)]
+        if thing.kind == "session":
+            head, parts = [thing.project, *thing.texts], turns
+        else:
+            purpose, description, text = thing.texts or ["", "", ""]
+            head, parts = [*thing.names, purpose, description], [text]
+            if text and not description:
+                head, parts = [*head, text], []
+        return [set(words(piece)) for piece in (" ".join(head), *parts, *keys)]
 
     def keys(self, item: str, reader: str) -> set[tuple[str, bool]]:
         """Phrase and sign of the keys of a thing that a reader may see."""
@@ -114,7 +143,7 @@ class Naive:
         seen = {i: self._as_seen(reader, thing) for i, thing in self.things.items()}
         old = {i for i, thing in seen.items() if thing.replaced_by and self._over(thing, now)}
         held = {i for i in old if self._sees(reader, replace(seen[i], valid_until=None, replacements=[]), now)}
-        return {i for i in held if asked & self._names(i)}
+        return {i for i in held if asked & self._names(i) and not self._muted(i, reader)}
 
     def _names(self, item: str) -> set[str]:
         return set(self.things[item].names) if self.things[item].kind in NAMED_KINDS else set()
@@ -183,8 +212,21 @@ class Naive:
             case ev.ItemClosed(item=item, closed_at=closed_at):
                 self._end(item, reported if closed_at is None else closed_at)
                 self.things[item].replaced_by, self.things[item].replacements = "", []
-            case ev.ItemMuted(item=item) | ev.ItemUnmuted(item=item):
-                self._thing(item).muted = isinstance(event, ev.ItemMuted)
+            case ev.ItemMuted(item=item, session=session) if session:
+                self.muted_in.add((session, item))
+            case ev.ItemUnmuted(item=item, session=session) if session:
+                self.muted_in.discard((session, item))
+            case ev.ItemMuted(item=item):
+                self._thing(item).muted = True
+            case ev.ItemUnmuted(item=item):
+                self._thing(item).muted = False
+                self.muted_in = {(session, muted) for session, muted in self.muted_in if muted != item}
+            case ev.TopicMuted(phrase=phrase, session=session):
+                self.topics[event_id] = phrase, session
+            case ev.TopicUnmuted(mute=mute):
+                self.topics.pop(mute, None)
+            case ev.AudienceChanged(item=item, audience=labels):
+                self._say_by_hand(item, labels or ("owner",))
             case ev.ItemQuarantined(item=item) | ev.ItemReleased(item=item):
                 self._thing(item).quarantined = isinstance(event, ev.ItemQuarantined)
             case ev.ReaderGranted(reader=reader, scopes=scopes):
@@ -229,26 +271,53 @@ class Naive:
             texts = [event.purpose, event.description, event.text]
         if (thing.names, thing.texts) != (names, texts) or thing.replacements:
             self._says_something_new(thing)
+        told, audience = audience, thing.audience if thing.by_hand else audience
         thing.kind, thing.recorded, thing.audience, thing.names, thing.texts = kind, True, audience, names, texts
         thing.valid_from, thing.valid_until, thing.replaced_by = event.valid_from, event.valid_until, ""
         thing.replacements = []
-        given = [*event.use_when, *([event.request] if event.request else [])]
-        own = [Key(f"{event_id}/{n}", phrase, False, audience, learned=False) for n, phrase in enumerate(given)]
+        given = [(phrase, audience, "use_when") for phrase in event.use_when]
+        given += [(event.request, told, "")] if event.request else []
+        own = [
+            Key(f"{event_id}/{n}", phrase, False, labels, learned=False, origin=origin)
+            for n, (phrase, labels, origin) in enumerate(given)
+        ]
         thing.keys = own + [key for key in thing.keys if key.learned]
 
-    def _session(self, session: str, project: str, audience: Audience) -> Thing:
+    def _say_by_hand(self, item: str, audience: Audience) -> None:
+        thing = self._thing(item)
+        if thing.forgotten:
+            return
+        thing.audience, thing.by_hand = audience, True
+        for key in thing.keys:
+            key.audience = audience if key.origin == "use_when" else key.audience
+        self._narrow_what_was_learned_in(item)
+
+    def _narrow_what_was_learned_in(self, item: str) -> None:
+        for key in (key for thing in self.things.values() for key in thing.keys):
+            if f"session:{key.said_in}" == item:
+                key.audience = self._both(key.audience, self.things[item].audience)
+
+    def _both(self, one: Audience, other: Audience) -> Audience:
+        both = tuple(label for label in one if label in other)
+        return one if one == other else both or ("owner",)
+
+    def _session(self, session: str, project: str, audience: Audience, *, said_before: bool = False) -> Thing:
         thing = self._thing(f"session:{session}")
-        if thing.recorded:  # what is said later for more eyes must not open what was said before
-            both = tuple(label for label in thing.audience if label in audience)
-            audience = thing.audience if thing.audience == audience else both or ("owner",)
+        if thing.by_hand and said_before:
+            audience = thing.audience
+        elif thing.recorded or thing.by_hand:  # what is said later for more eyes must not open what was said before
+            audience = self._both(thing.audience, audience)
         thing.audience, thing.recorded, thing.kind = audience, True, "session"
         thing.project = project or thing.project
+        self._narrow_what_was_learned_in(f"session:{session}")
         return thing
 
     def _turn(self, event: ev.TurnRecorded, audience: Audience) -> None:
         if self._thing(f"session:{event.session}").forgotten:
             return
-        thing = self._session(event.session, event.project, audience)
+        known = self._thing(f"session:{event.session}").turns.get(event.turn)
+        said_before = known == (event.role, event.text)
+        thing = self._session(event.session, event.project, audience, said_before=said_before)
         if not thing.edition:
             self._says_something_new(thing)
         thing.turns.pop(event.turn, None)
@@ -265,9 +334,11 @@ class Naive:
             thing = self._session(event.session, event.project, audience)
             thing.texts = [event.outcome]
             self._says_something_new(thing)
+            audience = thing.audience
         for item in event.helped:
             for n, phrase in enumerate(asked):
                 key = Key(f"{event_id}/{n}", phrase, False, audience, learned=True, origin="session")
+                key.said_in = event.session
                 if not any(self._asked_before(known, key) for known in self._thing(item).keys):
                     self._learn(item, key)
 

@@ -17,8 +17,11 @@ Labels = tuple[str, ...]
 
 ABOUT_ONE = (ev.KeyAdded, ev.OwnershipCorrected, ev.PointerRejected, ev.ItemOpened, ev.ItemHelped)
 """Events that add something to an item, for those who meet their labels."""
-RULES = (ev.ItemClosed, ev.ItemMuted, ev.ItemUnmuted, ev.ItemQuarantined, ev.ItemReleased, ev.KeyRemoved)
-"""Events that take something away, from everybody."""
+RULES = (
+    *(ev.ItemClosed, ev.ItemMuted, ev.ItemUnmuted, ev.ItemQuarantined, ev.ItemReleased, ev.KeyRemoved),
+    ev.AudienceChanged,
+)
+"""Events that say of an item what holds for everybody."""
 LEARNED = (ev.KeyWeighed, ev.RankerRefitted, ev.RankerReverted)
 """What is learned from all that happened, and so for the owner alone."""
 
@@ -64,9 +67,9 @@ class _Redaction:
                 over = event.supersedes if event.supersedes and keep(event.supersedes) else None
                 return msgspec.structs.replace(event, supersedes=over) if keep(event.item) else None
             case ev.TurnRecorded():
-                return event if keep(f"session:{event.session}") and self.meets(recorded.audience) else None
+                return event if self._tells(event.session, recorded) else None
             case ev.SessionClosed():
-                if not keep(f"session:{event.session}") or not self.meets(recorded.audience):
+                if not self._tells(event.session, recorded):
                     return None
                 used, helped = (tuple(filter(keep, items)) for items in (event.used, event.helped))
                 return msgspec.structs.replace(event, used=used, helped=helped)
@@ -83,6 +86,13 @@ class _Redaction:
             case ev.ItemForgotten():
                 return None
         return event if self._stays(event, recorded) else None
+
+    def _tells(self, session: str, recorded: RecordedEvent) -> bool:
+        """Whether a part of a session is for the reader. What was narrower at first, the owner has opened by hand."""
+        found = self._items.get(f"session:{session}")
+        if found is None or self.hidden(found.id):
+            return False
+        return found.by_hand or self.meets(recorded.audience)
 
     def _stays(self, event: ev.Event, recorded: RecordedEvent) -> bool:
         if isinstance(event, LEARNED):

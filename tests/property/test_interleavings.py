@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 )
 from instant_recall.api.follower import Follower
 from instant_recall.events import types as ev
-from instant_recall.events.envelope import EventDraft, draft
+from instant_recall.events.envelope import EventDraft, draft, new_event_id
 from instant_recall.events.errors import CorruptSnapshot
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.position import START
@@ -93,6 +93,11 @@ class Interleavings(RuleBasedStateMachine):
         known = [(item, key.id) for item, thing in self.naive.things.items() for key in thing.keys]
         item, key = data.draw(st.sampled_from(known or [("skill:one", "none")]))
         self.publish([draft(ev.KeyRemoved(item=item, key=key))])
+
+    @rule(data=st.data())
+    def unmute_a_topic(self, data: st.DataObject) -> None:
+        mute = data.draw(st.sampled_from([*self.naive.topics] or [new_event_id()]))
+        self.publish([draft(ev.TopicUnmuted(mute=mute))])
 
     @rule(item=h.items)
     def forget(self, item: str) -> None:
@@ -203,6 +208,8 @@ class Interleavings(RuleBasedStateMachine):
         searcher = self.searcher(overlay, reader)
         visible = self.naive.visible(reader, self.clock.now)
         assert {item.id for item in searcher.visible_items()} == visible
+        in_session = {item.id for item in self.searcher(overlay, reader, h.SESSIONS[0]).visible_items()}
+        assert in_session == self.naive.visible(reader, self.clock.now, h.SESSIONS[0])
         for item in searcher.visible_items():
             keys = {(key.phrase, key.negative) for key in searcher.visible_keys(item)}
             assert keys == self.naive.keys(item.id, reader)
@@ -218,8 +225,9 @@ class Interleavings(RuleBasedStateMachine):
             assert named - old == self.naive.named(request, reader, self.clock.now)
             assert {r.evidence.item.id for r in ranked[: len(named)]} == named
 
-    def searcher(self, overlay: Overlay, reader: str) -> Searcher:
-        return Searcher(overlay, self.encoder, overlay.state.reader(reader, self.clock.now), self.clock.now)
+    def searcher(self, overlay: Overlay, reader: str, session: str = "") -> Searcher:
+        now = self.clock.now
+        return Searcher(overlay, self.encoder, overlay.state.reader(reader, now), now, session=session)
 
     def answer(self, overlay: Overlay, reader: str, request: str) -> tuple[object, ...]:
         """All that a reader gets to know: every candidate with its probability, and the lines of the push."""
