@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..events import types as ev
-from ..events.envelope import Actor, EventDraft, RecordedEvent, draft
+from ..events.envelope import Actor, ActorKind, EventDraft, RecordedEvent, draft
 from . import hidden
 from .caps import FOREIGN
 from .hidden import Sign
@@ -23,7 +23,8 @@ from .items import Item, Part
 if TYPE_CHECKING:
     from .state import State
 
-ACTOR: Final = Actor(kind="system", name="quarantine")
+ACTOR: Final = "quarantine of "
+"""How the product's own name for the actor begins; behind it is whose text is held back."""
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -31,6 +32,8 @@ class Held(msgspec.Struct, frozen=True):
 
     since: ev.Millis
     reason: str = ""
+    of: str = ""
+    """Whose text it was that made it suspect, as a kind of actor; empty: it was held back by hand."""
 
 
 Quarantine = dict[str, Held]
@@ -71,7 +74,7 @@ def holding(suspect: EventDraft, sign: Sign) -> EventDraft:
     return draft(
         held,
         occurred_at=suspect.occurred_at,
-        actor=ACTOR,
+        actor=Actor(kind="system", name=f"{ACTOR}{suspect.actor.kind}"),
         source=suspect.source,
         audience=suspect.audience,
         event_id=str(uuid.uuid5(uuid.NAMESPACE_OID, f"{suspect.event_id} quarantined")),
@@ -86,13 +89,14 @@ def looked_through(state: State, recorded: RecordedEvent, changed: tuple[str, ..
     sign = sign_in(event, recorded.actor)
     if sign is not None:
         anchor = f"t{event.turn}" if isinstance(event, ev.TurnRecorded) else ""
-        _hold(state, changed[0], anchor, Held(recorded.recorded_at, sign.reason))
+        _hold(state, changed[0], anchor, Held(recorded.recorded_at, sign.reason, recorded.actor.kind))
     return changed
 
 
 def quarantined(state: State, recorded: RecordedEvent, event: ev.ItemQuarantined) -> tuple[str, ...]:
     """Fold of ItemQuarantined."""
-    return _hold(state, event.item, event.anchor, Held(recorded.recorded_at, event.reason))
+    of = recorded.actor.name.removeprefix(ACTOR) if recorded.actor.kind == "system" else ""
+    return _hold(state, event.item, event.anchor, Held(recorded.recorded_at, event.reason, of))
 
 
 def released(state: State, _recorded: RecordedEvent, event: ev.ItemReleased) -> tuple[str, ...]:
@@ -107,11 +111,26 @@ def released(state: State, _recorded: RecordedEvent, event: ev.ItemReleased) -> 
     return _with_part(state, known, replace(part, text=part.held, held=""))
 
 
+def lapsed(state: State, known: Item, actor: ActorKind) -> bool:
+    """Whether an item is held back no more since another than who made it suspect records it anew.
+
+    A page must not hold back what the owner has by saying something under its id first.
+    """
+    held = state.held.get(known.id)
+    if held is None or held.of not in FOREIGN or actor in FOREIGN:
+        return False
+    del state.held[known.id]
+    return True
+
+
 def _hold(state: State, item: str, anchor: str, held: Held) -> tuple[str, ...]:
     known = state.get(item)
     if known is not None and known.forgotten:
         return ()
-    state.held.setdefault(address_of(item, anchor), held)
+    address = address_of(item, anchor)
+    before = state.held.get(address)
+    if before is None or (before.of in FOREIGN and held.of not in FOREIGN):
+        state.held[address] = held
     if not anchor:
         return state.edit(item, quarantined=True)
     part = _part(known, anchor)

@@ -159,6 +159,7 @@ def _record(state: State, recorded: RecordedEvent, event: ev.AssetRecorded | ev.
         digest=event.digest,
         source_uri=recorded.source.uri,
         by=recorded.actor.kind,
+        quarantined=known.quarantined and not quarantine.lapsed(state, known, recorded.actor.kind),
         supersedes=event.supersedes,
         replaces=(),
         **replacing.BACK,
