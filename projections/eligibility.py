@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from ..events.types import ItemKind, Millis
 from .columns import Column
 from .items import Item
-from .mutes import TopicMute
 
 BoolArray = NDArray[np.bool_]
 
@@ -180,8 +179,8 @@ class Muted(NamedTuple):
 
     items: Sequence[int] = ()
     """Ordinals of those muted in the session in which it is asked."""
-    topics: Sequence[tuple[TopicMute, NDArray[np.int32]]] = ()
-    """Topics, each with the ordinals of the items that are about it as far as the reader can see."""
+    about: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
+    """Ordinals of the items that are about a muted topic as far as the reader can see."""
     unreadable: bool = False
     """A topic was muted and it cannot be told which: then nothing is told until that is undone."""
 
@@ -204,8 +203,7 @@ def refusals(policies: Policies, reader: Reader, now: Millis, muted: Muted = Mut
     found |= over
     for ordinal in muted.items:
         found[ordinal] |= _MUTED
-    for _, ordinals in muted.topics:
-        found[ordinals] |= _TOPIC
+    found[muted.about] |= _TOPIC
     if muted.unreadable:
         found |= np.uint16(_UNREADABLE)
     return found

@@ -116,8 +116,9 @@ class Overlay:
         return muted(mutes, self._topics, session, items, self._alive, self.policies.audiences.met_by(reader))
 
     def about(self, phrase: str) -> NDArray[np.int32]:
-        """Ordinals of the items that are about a phrase, as `topics.py` says what that means."""
-        return self._topics.ordinals(phrase, self._alive, self.policies.audiences.met_by(Reader(OWNER_NAME)))
+        """Ordinals of the items that are about a phrase, as the owner sees them; `topics.py` says what that means."""
+        met = self.policies.audiences.met_by(Reader(OWNER_NAME))
+        return np.unique(self._topics.ordinals([phrase], self._alive, met))
 
     @property
     def _alive(self) -> list[tuple[Segment, BoolArray]]:

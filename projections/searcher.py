@@ -109,8 +109,8 @@ class Searcher:
 
     def muted_topic(self, item: str) -> TopicMute | None:
         """The muted topic that keeps an item back, for the owner to be told; None when none does."""
-        ordinal, topics = self._overlay.ordinal(item), self._overlay.muted(self._reader, self._session).topics
-        return next((topic for topic, ordinals in topics if ordinal in ordinals), None)
+        ordinal, topics = self._overlay.ordinal(item), self._overlay.state.mutes.topics_in(self._session)
+        return next((topic for topic in topics if topic.phrase and ordinal in self._overlay.about(topic.phrase)), None)
 
     def get(self, item: str) -> Item | None:
         """The item, if the reader may see it."""

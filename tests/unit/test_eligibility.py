@@ -19,7 +19,6 @@ from instant_recall.projections.eligibility import (
     rule_of,
 )
 from instant_recall.projections.items import Item
-from instant_recall.projections.mutes import TopicMute
 
 OWNER = Reader("owner")
 LAB = Reader("sub:lab", frozenset({"lab"}))
@@ -156,8 +155,7 @@ def test_what_is_muted_in_the_session_or_as_a_topic_is_refused_with_everything_e
     policies = Policies(Audiences())
     for _ in range(3):
         policies.append(item(audience=("lab",)))
-    topic = TopicMute("id", "the raise", 1)
-    muted = Muted([0], [(topic, np.array([1], dtype=np.int32))])
+    muted = Muted([0], np.array([1, 1], dtype=np.int32))
 
     assert [rule_of(int(found)) for found in refusals(policies, LAB, 10, muted)] == ["muted", "topic_muted", None]
     assert [rule_of(int(f)) for f in refusals(policies, LAB, 10, Muted(unreadable=True))] == ["unreadable"] * 3
