@@ -263,7 +263,8 @@ def _changed(item: Item, request: ChangeAudienceRequest) -> tuple[str, ...]:
     if request.change == "set":
         return wanted
     if request.change == "add":
-        return tuple(dict.fromkeys((*item.audience, *wanted)))
+        known = () if item.audience == OWNER_ONLY else item.audience
+        return tuple(dict.fromkeys((*known, *wanted)))
     if missing := [label for label in wanted if label not in item.audience]:
         has = ", ".join(item.audience) or OWNER_NAME
         raise InvalidEvent(f"{item.id} does not have the label {missing[0]!r:.70}; it has: {has}. Nothing was changed.")

@@ -10,9 +10,9 @@ from .cli_options import Invocation, pass_invocation, root_options
 from .output import count, dim, one_line, table
 
 if TYPE_CHECKING:
-    from ..api.policy_messages import AudienceResponse, ChangeAudienceResponse
+    from ..api.policy_messages import AudienceResponse, ChangeAudienceResponse, LabelCount
 
-ALONE = ("owner",)
+OWNER = "owner"
 
 
 @click.group()
@@ -81,18 +81,21 @@ def labels(invocation: Invocation) -> None:
     With each: how many items carry it, and which readers have it.
     """
     answer = invocation.client().labels()
-    rows = [(one_line(each.label), count(each.items, "item"), _readers(each.readers)) for each in answer.labels]
+    rows = [(one_line(each.label), count(each.items, "item"), _readers(each)) for each in answer.labels]
     invocation.output.message(
         answer, table(rows) if rows else ["Nothing has a label yet: everything is for you alone."]
     )
 
 
-def _readers(names: tuple[str, ...]) -> str:
-    return one_line(", ".join(names)) if names else dim("no reader")
+def _readers(each: LabelCount) -> str:
+    if each.label == OWNER:
+        return dim("you")
+    return one_line(", ".join(each.readers)) if each.readers else dim("no reader")
 
 
 def _who(labels: tuple[str, ...]) -> str:
-    return "you alone" if labels == ALONE else f"you, and readers with {one_line(' or '.join(labels))}"
+    others = [label for label in labels if label != OWNER]
+    return f"you, and readers with {one_line(' or '.join(others))}" if others else "you alone"
 
 
 def _named(item: str, name: str) -> str:

@@ -134,7 +134,7 @@ def test_audiences_on_the_command_line(home: Path, client: Client) -> None:
     assert "Set by hand." in run(home, "audience", "show", HELPER)
     assert run_json(home, "audience", "remove", HELPER, "lab", "web", "home")["audience"] == ["owner"]
     assert run(home, "audience", "labels").splitlines() == [
-        "lab    1 item   scout", "owner  1 item   no reader", "web    0 items  page",
+        "lab    1 item   scout", "owner  1 item   you", "web    0 items  page",
     ]  # fmt: skip
 
     failed = CliRunner().invoke(main, ["audience", "set", HELPER, "two words", "--home", str(home)])

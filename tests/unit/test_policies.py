@@ -102,6 +102,8 @@ def test_labels_are_added_and_removed_and_the_last_one_leaves_the_owner(service:
     assert change(service, "skill:portal-helper", "web", "lab", how="add") == ("lab", "web")
     assert change(service, "skill:portal-helper", "lab", how="remove") == ("web",)
     assert change(service, "skill:portal-helper", "web", how="remove") == ("owner",)
+    assert change(service, "skill:portal-helper", "home", how="add") == ("home",)
+    assert change(service, "skill:portal-helper", "home", how="remove") == ("owner",)
 
     with pytest.raises(InvalidEvent, match="does not have the label 'web'; it has: owner"):
         change(service, "skill:portal-helper", "web", how="remove")
