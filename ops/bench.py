@@ -8,6 +8,8 @@ What the figures mean:
 * `replay_per_s`: events per second read from the log and folded into items from zero, without making any vectors.
 * `push_ms`: a push as the harness waits for it, through the client and the Unix socket, on the warm snapshot.
 * `visible_ms`: from the moment a correction is acknowledged to the answer of the push that shows the item.
+* `push_one_scope_ms`, `push_most_scopes_ms` (with scopes): the same push for a reader of one scope and of all but one,
+  who take turns with the owner; `..._ratio`: that divided by the owner's.
 * `rss_mb`: resident memory of the API process after all that, in MiB.
 """
 
@@ -32,11 +34,12 @@ from ..events.envelope import EventDraft, draft
 from ..events.errors import LogUnavailable, NotRunning, RecallError
 from ..events.log import EventLog
 from ..events.settings import Settings
-from ..events.types import AssetRecorded
+from ..events.types import AssetRecorded, ReaderGranted
+from ..projections.eligibility import OWNER_NAME
 from ..projections.state import State
 from ..workers.jobs import build_snapshot
 from . import embedded
-from .corpus import make_drafts, make_requests, make_words
+from .corpus import make_drafts, make_requests, make_words, scope
 from .figures import percentiles
 
 Progress = Callable[[str, int, int], None]
@@ -54,13 +57,16 @@ _OWNERS_OWN = ("REDIS_URL", "INSTANT_RECALL_HOME", "INSTANT_RECALL_OWNER", "INST
 """Variables that must not lead the bench to the owner's own data."""
 
 
-def run(items: int, *, seed: int = 0, pushes: int = 1_000, on_progress: Progress | None = None) -> dict[str, Any]:
+def run(
+    items: int, *, seed: int = 0, pushes: int = 1_000, scopes: int = 0, on_progress: Progress | None = None
+) -> dict[str, Any]:
     """Make `items` items in a throw-away data folder, measure, and leave nothing behind.
 
     Args:
         items: how many items to make, at least 1.
         seed: the same seed makes the same items and requests.
-        pushes: how many pushes are timed.
+        pushes: how many pushes are timed, for each reader.
+        scopes: over how many scopes the items are spread, for readers beside the owner; 0: none, the owner alone asks.
         on_progress: told how far each step is.
 
     Raises:
@@ -71,28 +77,45 @@ def run(items: int, *, seed: int = 0, pushes: int = 1_000, on_progress: Progress
         settings = Settings(home=Path(folder))
         embedded.ensure_running(settings)
         try:
-            return _measure(settings, list(make_drafts(items, seed=seed)), seed, pushes, tell)
+            drafts = list(make_drafts(items, seed=seed, scopes=scopes))
+            return _measure(settings, drafts, seed, pushes, _readers(scopes), tell)
         finally:
             embedded.stop(settings)
 
 
+def _readers(scopes: int) -> dict[str, ReaderGranted]:
+    """The readers beside the owner, by the name of their figure."""
+    labels = [scope(number) for number in range(scopes)]
+    held = {"one_scope": labels[:1], "most_scopes": labels[1:]} if scopes > 1 else {}
+    return {name: ReaderGranted(reader=f"sub:{name}", scopes=tuple(mine)) for name, mine in held.items()}
+
+
 def _measure(
-    settings: Settings, drafts: Sequence[EventDraft], seed: int, pushes: int, tell: Progress
+    settings: Settings,
+    drafts: Sequence[EventDraft],
+    seed: int,
+    pushes: int,
+    readers: dict[str, ReaderGranted],
+    tell: Progress,
 ) -> dict[str, Any]:
     log = open_log(settings)
     append_per_s = _append(log, drafts, tell)
+    if readers:
+        log.append([draft(grant) for grant in readers.values()])
     replay_per_s = _replay(log, len(drafts), tell)
     snapshot_s = _build(settings, tell)
     _append(log, _changed(drafts[:CHANGES]), tell)
     incremental_s = _build(settings, tell)
     with _api_process(settings) as (client, pid):
         requests = make_requests(WARM_UP + pushes, drafts, seed=seed)
-        push_ms = _push_all(client, requests, tell)
+        taken = _push_all(client, requests, [OWNER_NAME, *(grant.reader for grant in readers.values())], tell)
         visible_ms = _correct_all(client, drafts, seed, tell)
         rss_mb = _resident_mb(pid)
+    push_ms = taken.pop(OWNER_NAME)
     return {
         "items": len(drafts),
         "push_ms": percentiles(push_ms),
+        **_beside_the_owner(push_ms, {name: taken[grant.reader] for name, grant in readers.items()}),
         "append_per_s": round(append_per_s),
         "visible_ms": percentiles(visible_ms, (50, 99)),
         "snapshot_s": round(snapshot_s, 3),
@@ -127,7 +150,7 @@ def _changed(drafts: Sequence[EventDraft]) -> list[EventDraft]:
     for made in drafts:
         field = "description" if isinstance(made.event, AssetRecorded) else "text"
         text = " ".join(reversed(getattr(made.event, field).split()))
-        changed.append(draft(msgspec.structs.replace(made.event, **{field: text})))
+        changed.append(draft(msgspec.structs.replace(made.event, **{field: text}), audience=made.audience))
     return changed
 
 
@@ -143,19 +166,35 @@ def _replay(log: EventLog, total: int, tell: Progress) -> float:
     return done / (time.perf_counter() - started)
 
 
-def _push_all(client: Client, requests: Sequence[str], tell: Progress) -> list[float]:
-    """Milliseconds of each push behind the warm-up. Fails on the first one that was not answered."""
-    taken: list[float] = []
+def _beside_the_owner(owner: list[float], others: dict[str, list[float]]) -> dict[str, dict[str, float]]:
+    """The figures of the other readers, and how much of the owner's time they take."""
+    figures: dict[str, dict[str, float]] = {}
+    mine = percentiles(owner)
+    for name, taken in others.items():
+        figures[f"push_{name}_ms"] = theirs = percentiles(taken)
+        figures[f"push_{name}_ratio"] = {each: round(theirs[each] / mine[each], 3) for each in mine}
+    return figures
+
+
+def _push_all(
+    client: Client, requests: Sequence[str], readers: Sequence[str], tell: Progress
+) -> dict[str, list[float]]:
+    """By reader, milliseconds of each push behind the warm-up. Fails on the first one that was not answered.
+
+    They take turns, each of them as often first, so that whatever else the machine does meets all of them alike.
+    """
+    taken: dict[str, list[float]] = {reader: [] for reader in readers}
     for number, request in enumerate(requests, 1):
-        started = time.perf_counter()
-        answer = client.push(request)
-        taken.append((time.perf_counter() - started) * 1_000)
-        if answer.reason in {"unreachable", "error", "deadline", "refused"} or answer.stale:
-            raise RecallError(
-                f"Push {number} failed ({answer.reason or 'stale'}). Run the bench on an idle machine, or report it."
-            )
+        first = number % len(readers)
+        for reader in (*readers[first:], *readers[:first]):
+            started = time.perf_counter()
+            answer = client.push(request, reader=reader)
+            taken[reader].append((time.perf_counter() - started) * 1_000)
+            if answer.reason in {"unreachable", "error", "deadline", "refused"} or answer.stale:
+                failed = f"Push {number} failed ({answer.reason or 'stale'})."
+                raise RecallError(f"{failed} Run the bench on an idle machine, or report it.")
         tell("push", number, len(requests))
-    return taken[WARM_UP:]
+    return {reader: found[WARM_UP:] for reader, found in taken.items()}
 
 
 def _correct_all(client: Client, drafts: Sequence[EventDraft], seed: int, tell: Progress) -> list[float]:

@@ -32,18 +32,26 @@ def demo(ctx: click.Context, invocation: Invocation) -> None:
 @option(
     "--items", default=10_000, type=click.IntRange(1), metavar="N", show_default=True, help="How many items to make."
 )
+@option(
+    "--scopes",
+    default=0,
+    type=click.IntRange(0, 99),
+    metavar="N",
+    help="Spread them over so many scopes, and push for readers of one and of nearly all of them, too.",
+)
 @pass_invocation
-def bench(invocation: Invocation, items: int) -> None:
+def bench(invocation: Invocation, items: int, scopes: int) -> None:
     """Measure how fast it is here.
 
-    On made-up items in a throw-away data folder: push, append, visibility, snapshot, replay.
+    On made-up items in a throw-away data folder: push, append, visibility, snapshot, replay; with --scopes also what
+    a push costs for other readers, as a ratio to the owner's.
     """
     from . import bench as measured  # noqa: PLC0415
     from . import logs  # noqa: PLC0415
 
     logs.configure("error")
     with invocation.output.bars() as bars:
-        facts = measured.run(items, on_progress=bars)
+        facts = measured.run(items, scopes=scopes, on_progress=bars)
     invocation.output.result(facts, _figures(facts))
 
 
