@@ -79,6 +79,7 @@ class ReaderService:
 
         Raises:
             Refused: they may not ask it.
+            InvalidEvent: there is nothing in it.
             NotFound: it is about an item that they do not see.
         """
         if caller.is_owner:
@@ -87,6 +88,9 @@ class ReaderService:
             raise Refused("The token says who asks, and that is not the reader that the request names. Leave it out.")
         if hasattr(asked, "reader"):
             return replace(asked, reader=caller.name)  # type: ignore[type-var]
+        if isinstance(asked, PublishRequest) and not asked.events:
+            # The answer would name the log's last position, and so when the owner last did something.
+            raise InvalidEvent("There is no event in it. Nothing was stored.")
         if isinstance(asked, PublishRequest | RememberRequest):
             with self._follower.at_tail(PATIENCE_S) as (overlay, _):
                 permit = self._permit(overlay, caller)

@@ -419,6 +419,13 @@ def test_of_what_it_does_not_see_a_reader_tells_as_of_what_is_not_there(house: H
     assert opened.reader == "scout"
 
 
+def test_a_reader_that_publishes_nothing_is_not_told_where_the_log_stands(house: House) -> None:
+    scout = house.let_in()
+    with pytest.raises(InvalidEvent, match="no event"):
+        scout.publish([])
+    assert house.owner.publish([]).position == str(house.log.last_position())
+
+
 def test_an_owner_with_a_token_opens_as_the_owner(house: House) -> None:
     house.reader(OWNER_TOKEN, tcp=True).opened("note:press-oil")
     assert house.log.read(START)[-1].event == ev.ItemOpened(item="note:press-oil", reader="owner")
