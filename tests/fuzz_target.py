@@ -58,13 +58,14 @@ class Target(msgspec.Struct, frozen=True):
             raise
         return link
 
-    def ask(self, path: str, body: dict[str, Any] | bytes, token: str = "") -> tuple[int, bytes]:
-        """One request over the Unix socket; status and bytes of its answer."""
+    def ask(self, path: str, body: dict[str, Any] | bytes | None, token: str = "") -> tuple[int, bytes]:
+        """One request over the Unix socket, a GET when it has no body; status and bytes of its answer."""
         link = http.client.HTTPConnection("localhost")
         link.sock = self.connect()
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
         try:
-            link.request("POST", path, body if isinstance(body, bytes) else json.dumps(body), headers)
+            content = json.dumps(body) if isinstance(body, dict) else body
+            link.request("GET" if body is None else "POST", path, content, headers)
             answer = link.getresponse()
             return answer.status, answer.read()
         finally:
