@@ -16,7 +16,8 @@ from ..projections.encoders import Encoders
 from ..projections.instances import need_of
 from ..projections.items import Item, UseKey
 from ..projections.overlay import Overlay
-from ..projections.pointers import clean, gist, without_blocks
+from ..projections.plain import clean
+from ..projections.pointers import gist, without_blocks
 from ..projections.rows import row_of_key
 from ..projections.searcher import Searcher
 from .follower import Follower

@@ -11,7 +11,7 @@ from ..projections.caps import FOREIGN
 from ..projections.eligibility import OWNER_NAME
 from ..projections.items import Item
 from ..projections.overlay import Overlay
-from ..projections.pointers import clean
+from ..projections.plain import clean
 from ..projections.quarantine import Held, address_of
 from .messages import WriteResponse
 from .policies import PATIENCE_S, PolicyService

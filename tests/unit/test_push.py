@@ -8,6 +8,7 @@ import pytest
 from instant_recall.events import types as ev
 from instant_recall.projections import pointers
 from instant_recall.projections.items import Item, Part, UseKey
+from instant_recall.projections.plain import clean
 from instant_recall.projections.push import Push, compose
 from instant_recall.projections.trivial import is_trivial
 from instant_recall.tests.small_world import World, note, skill
@@ -141,7 +142,7 @@ def test_an_address_is_never_cut() -> None:
 
 
 def test_emoji_and_other_scripts_stay() -> None:
-    assert pointers.clean("カメラ 📷 مرحبا", 40) == "カメラ 📷 مرحبا"
+    assert clean("カメラ 📷 مرحبا", 40) == "カメラ 📷 مرحبا"
 
 
 def test_a_pointer_for_a_narrow_reader_shows_no_key_it_may_not_see() -> None:
