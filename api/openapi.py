@@ -124,7 +124,7 @@ OPERATIONS = (
         "Say who may see an item.",
         "owner",
     ),
-    Operation("labels", "/v1/audience/labels", LabelsRequest, LabelsResponse, False, "Which labels there are.", "owner"),
+    Operation("labels", "/v1/audience/labels", LabelsRequest, LabelsResponse, False, "The labels there are.", "owner"),
     Operation("mute", "/v1/mute", MuteRequest, MuteResponse, True, "Ask not to be told of something.", "owner"),
     Operation("unmute", "/v1/unmute", UnmuteRequest, UnmuteResponse, True, "Take a mute back.", "owner"),
     Operation("mutes", "/v1/mutes", MutesRequest, MutesResponse, False, "What is muted.", "owner"),

@@ -1,7 +1,8 @@
 """The command line, `instant-recall`: what a person, a script or a harness without Python types.
 
 Exit codes: 0 done, 1 it failed (one line says why and what to do), 2 it was typed wrongly. With --json standard output
-holds exactly one JSON object (`audit`: one a line, for each access), for an error too: `{"error": CODE, "message": TEXT}`; CODE is `usage` with exit code 2.
+holds exactly one JSON object (`audit`: one a line, for each access), for an error too: `{"error": CODE, "message":
+TEXT}`; CODE is `usage` with exit code 2.
 Modules that take long to load are imported by the commands that need them: a `push` from a hook has to start at once.
 """
 
