@@ -128,8 +128,10 @@ def throw(target: Target, label: str, token: str, mode: GenerationMode, examples
 
 
 def fuzz(target: Target, label: str, examples: int) -> Counter[int]:
+    """All that is thrown at one operation, by the owner and by a reader that nobody revokes by chance."""
     seen: Counter[int] = Counter()
-    for token in (target.token, target.narrow):
+    narrow = target.grant(f"fuzz{OPERATIONS[label].definition.raw['operationId']}", "lab")
+    for token in (target.token, narrow):
         for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
             seen += throw(target, label, token, mode, examples)
     target.answers_well()
