@@ -73,7 +73,7 @@ class PushResponse(Message, frozen=True, kw_only=True):
     """Why the push is empty: `nothing_fits`, `trivial_turn`, `already_shown`; `deadline`, `unreachable`, `refused`,
     `error` when it failed."""
     position: str = ""
-    """Everything up to here was taken into account."""
+    """Everything up to here was taken into account. Told to the owner alone, as is the generation."""
     generation: int = 0
     stale: bool = False
     """The log could not be read to its tail in time; the answer is right as of `position`."""
@@ -352,7 +352,7 @@ class StatusRequest(Request, frozen=True, kw_only=True):
     """How things stand, or stood."""
 
     reader: str = "owner"
-    """Who asks. The past, and how pushes are used, are the owner's; the rest of the present is told to anybody."""
+    """Who asks. The past, positions, the snapshot and how pushes are used are told to the owner alone."""
     as_of: str = ""
     """As in PushRequest."""
 
@@ -370,7 +370,7 @@ class StatusResponse(Message, frozen=True, kw_only=True):
     snapshot_position: str
     overlay_items: int
     items: dict[str, int]
-    """Items that are valid now, by kind."""
+    """Items that are valid now and that the reader may see, by kind."""
     pushes: int
     """Pushes answered since this server started."""
     uptime_s: float
