@@ -449,7 +449,7 @@ def _(place: Place) -> Iterator[None]:
 def _(place: Place) -> Iterator[None]:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         refused = CliRunner().invoke(main, ["up", "--tcp", str(taken.getsockname()[1])])
-    assert re.search(r"Port \d+ cannot be used", refused.output)
+    assert re.search(r"Port \d+ of 127.0.0.1 cannot be used", refused.output)
     with socket.create_server(("127.0.0.1", 0)) as free:
         place.words["PORT"] = str(free.getsockname()[1])
     yield
