@@ -6,13 +6,14 @@ counts as the strictest that it may say, so that nothing is told because of it t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from ..events.envelope import OWNER_ONLY, RecordedEvent, UnreadableEvent
 from ..events.types import AudienceChanged, Event, ItemMuted, ItemUnmuted
-from .items import Part
+from .items import Part, UseKey
 from .mutes import TRUSTED
 
 if TYPE_CHECKING:
@@ -58,17 +59,25 @@ def keys_follow(state: State, session: str) -> Changed:
     known = state.get(f"session:{session}")
     if known is None:
         return ()
+    audience = known.audience
+    return _said_keys(state, session, lambda key: replace(key, audience=shared(key.audience, audience)))
+
+
+def unlearned(state: State, session: str) -> Changed:
+    """Take away the use keys that were learned from what was said in a session; what was corrected there stays."""
+    return _said_keys(state, session, lambda key: None if key.source == "session" else key)
+
+
+def _said_keys(state: State, session: str, change: Callable[[UseKey], UseKey | None]) -> Changed:
+    """Replace the use keys that come from what was said in a session, or take them away."""
     changed: Changed = ()
     used = (use.item for use in state.uses.of_session(session))
     for item in dict.fromkeys((*used, *state.corrected.get(session, ()))):
         found = state.get(item)
-        keys = found.keys if found else ()
-        narrowed = tuple(
-            replace(key, audience=shared(key.audience, known.audience)) if key.said_in == session else key
-            for key in keys
-        )
-        if narrowed != keys:
-            changed += state.edit(item, keys=narrowed)
+        before = found.keys if found else ()
+        keys = tuple(new for key in before if (new := change(key) if key.said_in == session else key) is not None)
+        if keys != before:
+            changed += state.edit(item, keys=keys)
     return changed
 
 

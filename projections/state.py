@@ -76,15 +76,18 @@ class State:
         return quarantine.looked_through(self, counted, changed) if counted.actor.kind in caps.FOREIGN else changed
 
     def forget(self, item: str) -> tuple[str, ...]:
-        """Leave nothing of an item but its id, for good; returns the id, as `apply` does."""
+        """Leave nothing of an item but its id, for good, nor of what was learned from it; returns what it changed."""
         known = self.get(item)
         kind = known.kind if known else _kind_of(item)
         self.items[item] = Item(id=item, kind=kind, audience=OWNER_ONLY, forgotten=True)
         self.feedback.forget(item)
         self.held = {address: held for address, held in self.held.items() if address.partition("#")[0] != item}
-        if kind == "session":
-            self.uses.forget(item.partition(":")[2])
-        return (item,)
+        if kind != "session":
+            return (item,)
+        session = item.partition(":")[2]
+        changed = policy.unlearned(self, session)
+        self.uses.forget(session)
+        return (item, *changed)
 
     def edit(self, item: str, kind: ev.ItemKind | None = None, **changes: Any) -> tuple[str, ...]:
         """Replace fields of an item (a blank one, unrecorded, when it is new). What was forgotten stays as it is."""

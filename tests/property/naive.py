@@ -235,6 +235,8 @@ class Naive:
                 self.readers.pop(reader, None)
             case ev.ItemForgotten(item=item):
                 self.things[item] = Thing(self._thing(item).kind, forgotten=True)
+                for thing in self.things.values():
+                    thing.keys = [key for key in thing.keys if f"session:{key.said_in}" != item]
             case ev.PushServed(session=session, items=items, reader=reader):
                 if session and items:
                     seen = self.shown.setdefault((session, reader), {})

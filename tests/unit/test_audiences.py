@@ -145,6 +145,18 @@ def test_a_correction_is_narrowed_when_its_session_is_recorded_only_afterwards()
     assert set(keys(made).values()) == {("owner",)}
 
 
+def test_what_was_learned_from_a_session_is_forgotten_with_it_at_once() -> None:
+    made = world()
+    made.happens(skill("lark", "Feeds paper", use_when=("letters to file",)))
+    made.happens(turn(1), ev.SessionClosed(session="s1", helped=("skill:lark",)))
+    corrected = ev.OwnershipCorrected(item="skill:lark", request="scan the bills")
+    made.happens(draft(corrected, source=Source(session="s1")))
+    assert set(keys(made)) == {"letters to file", ASKED, "scan the bills"}
+
+    made.happens(ev.ItemForgotten(item="session:s1"))
+    assert set(keys(made)) == {"letters to file", "scan the bills"}
+
+
 def test_the_keys_of_an_item_are_hidden_with_it_and_what_it_says_of_itself_is_shown_with_it() -> None:
     made = world()
     made.happens(skill("lark", "Feeds paper", use_when=("letters to file",)), audience=LAB)
