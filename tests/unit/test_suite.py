@@ -202,7 +202,14 @@ def test_with_json_the_command_prints_the_whole_result_and_else_what_a_person_wa
     assert found.seeds == {"bootstrap": 3, "probes": 3}
     assert found.world["name"] == "tiny_world"
     text = "\n".join(suite_lines(found))
-    for said in ("S2", "S7", "exact McNemar", "155 paired cases", "named by push, the owner's: 0 of 300 failed", "near-name"):
+    for said in (
+        "S2",
+        "S7",
+        "exact McNemar",
+        "155 paired cases",
+        "named by push, the owner's: 0 of 300 failed",
+        "near-name",
+    ):
         assert said in text
     assert "S5" not in text
 
