@@ -6,13 +6,13 @@ from ..events.codec import encode
 from ..events.envelope import Actor, EventDraft, draft
 from ..events.position import Position
 from ..events.types import ItemOpened, Millis, PushServed, SearchServed, WhyServed
-from ..projections.eligibility import OWNER_NAME
+from ..projections.language.words import heard
 from ..projections.plain import clean
 from ..projections.pointers import address, told
+from ..projections.policy.eligibility import OWNER_NAME
 from ..projections.push import Push
 from ..projections.ranker import Ranked, model
 from ..projections.why import Verdict
-from ..projections.words import heard
 from .history import View
 from .messages import Found, Pointer, PushRequest, SearchRequest, WhyResponse
 

@@ -7,8 +7,8 @@ from typing import Final
 from ..events.log import EventLog
 from ..events.position import LARGEST, Position
 from ..events.types import Millis, PushServed, TurnRecorded
-from ..projections.eligibility import OWNER_NAME
-from ..projections.words import heard
+from ..projections.language.words import heard
+from ..projections.policy.eligibility import OWNER_NAME
 
 DAY_MS: Final = 86_400_000
 """How far before a moment its requests may lie."""

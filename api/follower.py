@@ -17,7 +17,7 @@ import structlog
 from ..events.errors import LogUnavailable
 from ..events.log import EventLog
 from ..projections.base import Base, empty_base
-from ..projections.encoders import Encoders
+from ..projections.meaning.encoders import Encoders
 from ..projections.overlay import Overlay
 from ..projections.snapshot import catch_up, latest_base
 from ..projections.snapshot_store import SnapshotStore

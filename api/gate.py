@@ -8,8 +8,8 @@ from typing import Final
 from ..events.envelope import ActorKind, EventDraft
 from ..events.errors import Refused
 from ..events.types import AssetRecorded, Event, NoteRecorded, TurnRecorded
-from ..projections.caps import cap_of, is_own, is_taken
 from ..projections.items import Item
+from ..projections.policy.caps import cap_of, is_own, is_taken
 
 Known = Callable[[str], "Item | None"]
 """The item of an id as it stands now."""

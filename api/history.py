@@ -22,9 +22,9 @@ from ..events.moment import Moment, parse_moment
 from ..events.position import Position
 from ..events.types import Millis
 from ..projections.base import Base
-from ..projections.eligibility import OWNER_NAME
-from ..projections.encoders import Encoders
+from ..projections.meaning.encoders import Encoders
 from ..projections.overlay import Overlay
+from ..projections.policy.eligibility import OWNER_NAME
 from ..projections.snapshot import base_at, catch_up
 from ..projections.snapshot_store import SnapshotStore
 from .messages import OpenRequest, PushRequest, SearchRequest, StatusRequest, WhyRequest

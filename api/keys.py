@@ -10,14 +10,14 @@ from ..events.envelope import EventDraft, draft
 from ..events.errors import InvalidEvent, NotFound, RecallError, Refused
 from ..events.log import EventLog
 from ..events.types import KeyAdded, KeyRemoved, Millis
-from ..projections import resolving
-from ..projections.eligibility import OWNER_NAME
-from ..projections.encoders import Encoders
-from ..projections.instances import need_of
 from ..projections.items import Item, UseKey
+from ..projections.language.instances import need_of
+from ..projections.meaning.encoders import Encoders
+from ..projections.naming import resolving
 from ..projections.overlay import Overlay
 from ..projections.plain import clean
 from ..projections.pointers import gist, without_blocks
+from ..projections.policy.eligibility import OWNER_NAME
 from ..projections.rows import row_of_key
 from ..projections.searcher import Searcher
 from .follower import Follower

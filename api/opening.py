@@ -6,7 +6,7 @@ import re
 
 from ..events.errors import NotFound
 from ..projections.items import Item, Part
-from ..projections.resolving import NOTHING
+from ..projections.naming.resolving import NOTHING
 
 _TURNS = re.compile(r"t(\d{1,18})-t(\d{1,18})")
 

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from ..events.envelope import OWNER_ONLY, Actor, new_event_id
 from ..events.errors import NotFound, Refused
 from ..events.types import Millis
-from ..projections.eligibility import Reader
-from ..projections.resolving import NOTHING
-from ..projections.slugs import slug
+from ..projections.naming.resolving import NOTHING
+from ..projections.naming.slugs import slug
+from ..projections.policy.eligibility import Reader
 from .callers import Caller
 from .messages import PublishEvent, RememberRequest
 

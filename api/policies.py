@@ -12,14 +12,14 @@ from ..events.envelope import OWNER_ONLY, draft, new_event_id
 from ..events.errors import InvalidEvent, NotFound, Refused
 from ..events.log import EventLog
 from ..events.types import AudienceChanged, Event, ItemMuted, ItemUnmuted, Millis, TopicMuted, TopicUnmuted
-from ..projections import resolving
-from ..projections.eligibility import OWNER_NAME, Reader, refusals
-from ..projections.encoders import Encoders
 from ..projections.items import Item
-from ..projections.mutes import TopicMute
+from ..projections.meaning.encoders import Encoders
+from ..projections.naming import resolving
 from ..projections.overlay import Overlay
+from ..projections.policy.eligibility import OWNER_NAME, Reader, refusals
+from ..projections.policy.mutes import TopicMute
+from ..projections.policy.topics import has_words
 from ..projections.searcher import Searcher
-from ..projections.topics import has_words
 from .follower import Follower
 from .messages import PublishEvent
 from .policy_messages import (

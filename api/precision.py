@@ -8,7 +8,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from ..events.types import Millis
-    from ..projections.feedback import Feedback
+    from ..projections.learning.feedback import Feedback
 
 SPANS: Final = (7, 28)
 """Days that `status` tells of."""

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from ..events.errors import NotFound, Refused
 from ..events.types import ItemQuarantined, ItemReleased
-from ..projections import hidden
-from ..projections.caps import FOREIGN
-from ..projections.eligibility import OWNER_NAME
 from ..projections.items import Item
 from ..projections.overlay import Overlay
 from ..projections.plain import clean
-from ..projections.quarantine import Held, address_of
+from ..projections.policy import hidden
+from ..projections.policy.caps import FOREIGN
+from ..projections.policy.eligibility import OWNER_NAME
+from ..projections.policy.quarantine import Held, address_of
 from .messages import WriteResponse
 from .policies import PATIENCE_S, PolicyService
 from .quarantine_messages import HeldBack, HoldRequest, QuarantineRequest, QuarantineResponse, ReleaseRequest

@@ -13,10 +13,10 @@ from ..events.envelope import Actor, draft
 from ..events.errors import InvalidEvent, LogUnavailable, NotFound, Refused
 from ..events.log import EventLog
 from ..events.types import Event, Millis, ReaderGranted, ReaderRevoked
-from ..projections.eligibility import OWNER_NAME
-from ..projections.encoders import Encoders
+from ..projections.meaning.encoders import Encoders
 from ..projections.overlay import Overlay
-from ..projections.readers import MOST_ABOVE, Grant, Readers
+from ..projections.policy.eligibility import OWNER_NAME
+from ..projections.policy.readers import MOST_ABOVE, Grant, Readers
 from ..projections.searcher import Searcher
 from .auth import NO_HASH, hash_token, is_hash, make_token
 from .callers import OWNER, Caller

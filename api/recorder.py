@@ -20,7 +20,7 @@ from ..events.envelope import EventDraft
 from ..events.errors import InvalidEvent, LogFull, LogUnavailable
 from ..events.log import EventLog
 from ..events.types import PushServed
-from ..projections.eligibility import OWNER_NAME
+from ..projections.policy.eligibility import OWNER_NAME
 
 log = structlog.get_logger()
 

@@ -15,20 +15,20 @@ from ..events.log import EventLog
 from ..events.moment import time_text
 from ..events.position import Position
 from ..events.types import ItemOpened, Millis, WhyServed
-from ..projections import resolving
-from ..projections.eligibility import OWNER_NAME, Reader
-from ..projections.encoders import Encoders
 from ..projections.evidence import Evidence
 from ..projections.items import Item
+from ..projections.language.words import heard
+from ..projections.learning.own_model import model_of
+from ..projections.meaning.encoders import Encoders
+from ..projections.naming import resolving
 from ..projections.overlay import Overlay
-from ..projections.own_model import model_of
+from ..projections.policy.eligibility import OWNER_NAME, Reader
 from ..projections.push import compose
 from ..projections.ranker import rank
 from ..projections.searcher import Searcher
 from ..projections.shown import shown_to
 from ..projections.snapshot_store import SnapshotStore
 from ..projections.why import why
-from ..projections.words import heard
 from . import answers, tuning
 from .asked import was_asked
 from .follower import Follower

@@ -11,8 +11,8 @@ from typing import TypeVar
 import msgspec
 
 from .. import __version__
-from ..projections.eligibility import Reader
-from ..projections.own_model import fate, model_of
+from ..projections.learning.own_model import fate, model_of
+from ..projections.policy.eligibility import Reader
 from ..projections.ranker import model
 from .history import View
 from .messages import PushResponse, SearchResponse, StatusResponse, WhyResponse

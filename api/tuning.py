@@ -9,10 +9,10 @@ from ..events.envelope import draft, new_event_id
 from ..events.errors import Refused
 from ..events.log import EventLog
 from ..events.types import BarSet, Millis, RankerReverted
-from ..projections.eligibility import OWNER_NAME
-from ..projections.own_model import fate, model_of, moved, words
+from ..projections.learning.own_model import fate, model_of, moved, words
+from ..projections.learning.tuning import Refit, Tuning
+from ..projections.policy.eligibility import OWNER_NAME
 from ..projections.ranker import model
-from ..projections.tuning import Refit, Tuning
 from .messages import BarRequest, BarResponse, RefitRequest, RefitResponse
 
 

@@ -11,12 +11,12 @@ from ..events.codec import event_from
 from ..events.envelope import EventDraft, Source, draft, new_event_id
 from ..events.log import Appended, EventLog
 from ..events.types import AssetRecorded, Event, ItemForgotten, ItemOpened, Millis, NoteRecorded, OwnershipCorrected
-from ..projections.caps import FOREIGN, is_taken
-from ..projections.eligibility import OWNER_NAME
 from ..projections.items import Item
+from ..projections.naming.slugs import slug
 from ..projections.pointers import without_blocks
-from ..projections.quarantine import with_quarantine
-from ..projections.slugs import slug
+from ..projections.policy.caps import FOREIGN, is_taken
+from ..projections.policy.eligibility import OWNER_NAME
+from ..projections.policy.quarantine import with_quarantine
 from .gate import Known, check_caps
 from .messages import (
     CorrectRequest,

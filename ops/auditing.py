@@ -24,7 +24,7 @@ from ..events.moment import moment_text, parse_moment
 from ..events.position import LARGEST, START, Position
 from ..events.redis_log import RedisEventLog
 from ..events.types import Event, ItemOpened, Millis, PushServed, ReaderGranted, SearchServed, WhyServed
-from ..projections.eligibility import OWNER_NAME
+from ..projections.policy.eligibility import OWNER_NAME
 from .exporting import iso
 
 PAGE: Final = 2_000

@@ -35,7 +35,7 @@ from ..events.errors import LogUnavailable, NotRunning, RecallError
 from ..events.log import EventLog
 from ..events.settings import Settings
 from ..events.types import AssetRecorded, ReaderGranted
-from ..projections.eligibility import OWNER_NAME
+from ..projections.policy.eligibility import OWNER_NAME
 from ..projections.state import State
 from ..workers.jobs import build_snapshot
 from . import embedded

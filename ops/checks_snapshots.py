@@ -9,7 +9,7 @@ from ..events.envelope import now_ms
 from ..events.errors import EncoderMissing
 from ..events.position import Position
 from ..events.redis_log import driver_errors
-from ..projections.encoders import load_encoders
+from ..projections.meaning.encoders import load_encoders
 from ..projections.snapshot_store import SnapshotStore
 from .checks import Finding, Patient
 from .generations import Generation, verify_generations

@@ -15,7 +15,7 @@ from .output import one_line
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from .cost import Prices
+    from .costs.cost import Prices
 
 MOST = 10**9
 """The largest number of tokens, calls or pointers that is taken."""
@@ -114,13 +114,13 @@ def cost(
     In base input tokens: 1 is one input token at the list price, without a cache. With --transcript: what the pushes in
     a session of Claude Code cost, and how many searches they can have spared.
     """
-    from .cost import Prices, Situation  # noqa: PLC0415
+    from .costs.cost import Prices, Situation  # noqa: PLC0415
 
     if position > 1:
         raise click.BadParameter("a position is between 0 (head) and 1 (end).", param_hint="--position")
     prices = Prices(write, read, output)
     if transcript is None:
-        from . import cost_text  # noqa: PLC0415
+        from .costs import cost_text  # noqa: PLC0415
 
         at = Situation(context, later, tokens, pointers, fetched, position=position)
         text = cost_text.variants(prices, at) if as_table else cost_text.told(prices, at)
@@ -133,8 +133,8 @@ def cost(
 
 
 def _tell_session(invocation: Invocation, path: Path, prices: Prices) -> None:
-    from . import transcript_text, transcripts  # noqa: PLC0415
-    from .transcript_cost import audit  # noqa: PLC0415
+    from .costs import transcript_text, transcripts  # noqa: PLC0415
+    from .costs.transcript_cost import audit  # noqa: PLC0415
 
     session = transcripts.read(path)
     found = audit(session, prices)

@@ -73,7 +73,7 @@ def eval_(
 
     quiet_libraries()
     from . import logs  # noqa: PLC0415
-    from .worlds import BadWorld  # noqa: PLC0415
+    from .evaluation.worlds import BadWorld  # noqa: PLC0415
 
     logs.configure("error")
     try:
@@ -118,7 +118,7 @@ def _fitting_sets(sets: Sets, *, alone: bool, own: bool, setups: str | None) -> 
 
 
 def _names(setups: str) -> list[str] | None:
-    from .setups import chosen  # noqa: PLC0415
+    from .evaluation.setups import chosen  # noqa: PLC0415
 
     names = [name for part in setups.split(",") if (name := part.strip())]
     if not names or names == ["all"]:
@@ -139,10 +139,10 @@ def _plain(
     gates: bool,
     verbose: bool,
 ) -> None:
-    from ..projections.encoders import load_encoders  # noqa: PLC0415
-    from . import evaluate  # noqa: PLC0415
+    from ..projections.meaning.encoders import load_encoders  # noqa: PLC0415
     from .cli_sets import baseline_lines  # noqa: PLC0415
-    from .worlds import own_world, read_world  # noqa: PLC0415
+    from .evaluation import evaluate  # noqa: PLC0415
+    from .evaluation.worlds import own_world, read_world  # noqa: PLC0415
 
     with invocation.output.bars() as bars:
         facts = evaluate.run(
@@ -173,7 +173,7 @@ def _set(invocation: Invocation, sets: Sets, seed: int, *, verbose: bool) -> Non
 def _by_gate(setup: str, found: dict[str, Any], *, verbose: bool) -> list[str]:
     import msgspec  # noqa: PLC0415 - `--help` does without
 
-    from .gates import GateTable, lines  # noqa: PLC0415
+    from .evaluation.gates import GateTable, lines  # noqa: PLC0415
 
     first, *rest = lines(msgspec.convert(found, GateTable), verbose=verbose)
     return ["", f"{setup}: {first}" if setup else first, *rest]
@@ -191,9 +191,9 @@ def _suite(
     verbose: bool,
 ) -> None:
     from .cli_sets import set_suite  # noqa: PLC0415
-    from .suite import run_suite  # noqa: PLC0415
-    from .suite_text import suite_lines  # noqa: PLC0415
-    from .worlds import own_world, read_world  # noqa: PLC0415
+    from .evaluation.suite import run_suite  # noqa: PLC0415
+    from .evaluation.suite_text import suite_lines  # noqa: PLC0415
+    from .evaluation.worlds import own_world, read_world  # noqa: PLC0415
 
     folder = world or own_world()
     with invocation.output.bars() as bars:
@@ -210,10 +210,10 @@ def _suite(
 
 
 def _own(invocation: Invocation, reporting: Reporting, *, verbose: bool) -> None:
-    from ..projections.encoders import load_encoders  # noqa: PLC0415
+    from ..projections.meaning.encoders import load_encoders  # noqa: PLC0415
+    from .evaluation.own import run_own  # noqa: PLC0415
+    from .evaluation.suite_text import own_lines  # noqa: PLC0415
     from .local import log_at_hand  # noqa: PLC0415
-    from .own import run_own  # noqa: PLC0415
-    from .suite_text import own_lines  # noqa: PLC0415
 
     settings = invocation.settings
     with log_at_hand(settings) as log:

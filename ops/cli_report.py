@@ -14,8 +14,8 @@ import click
 from .cli_options import Invocation, option
 
 if TYPE_CHECKING:
-    from .own import OwnReport
-    from .suite_result import SuiteResult
+    from .evaluation.own import OwnReport
+    from .evaluation.suite_result import SuiteResult
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -43,13 +43,13 @@ class Reporting:
         if self.no_times and not self.report:
             raise click.UsageError("--no-times is for --report.")
         if self.report:
-            from .report import prepare  # noqa: PLC0415
+            from .evaluation.report import prepare  # noqa: PLC0415
 
             prepare(self.report)
 
     def suite(self, result: SuiteResult) -> list[str]:
         """Write the report of a run, if one is wanted; the lines that say where it is."""
-        from .report import report  # noqa: PLC0415
+        from .evaluation.report import report  # noqa: PLC0415
 
         if self.report is None:
             return []
@@ -58,7 +58,7 @@ class Reporting:
 
     def own(self, found: OwnReport, *, verbose: bool) -> list[str]:
         """The same for the owner's own corrections."""
-        from .report import own_report  # noqa: PLC0415
+        from .evaluation.report import own_report  # noqa: PLC0415
 
         return [] if self.report is None else _told(own_report(found, self.report, verbose=verbose))
 
@@ -87,8 +87,8 @@ def compare(invocation: Invocation, files: tuple[Path, Path], *, verbose: bool) 
     Raises:
         RecallError: one of them holds something else, or they have nothing in common.
     """
-    from . import comparing  # noqa: PLC0415
-    from .report import load  # noqa: PLC0415
+    from .evaluation import comparing  # noqa: PLC0415
+    from .evaluation.report import load  # noqa: PLC0415
 
     changes = comparing.compare(*map(load, files))
     invocation.output.message(changes, comparing.lines(changes, verbose=verbose))

@@ -14,12 +14,12 @@ from .cli_options import option
 from .output import count, dim, figure, table
 
 if TYPE_CHECKING:
-    from .baselines import Makes
-    from .evaluate import Answer
+    from .evaluation.baselines import Makes
+    from .evaluation.evaluate import Answer
+    from .evaluation.public_sets import PublicSet
+    from .evaluation.suite_result import SuiteResult
+    from .evaluation.worlds import World
     from .output import Bars
-    from .public_sets import PublicSet
-    from .suite_result import SuiteResult
-    from .worlds import World
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -52,8 +52,8 @@ class Sets:
         Raises:
             BadWorld: it cannot be run; nothing was.
         """
-        from .public_chats import read_locomo, read_longmemeval  # noqa: PLC0415
-        from .public_sets import read_set, sample  # noqa: PLC0415
+        from .evaluation.public_chats import read_locomo, read_longmemeval  # noqa: PLC0415
+        from .evaluation.public_sets import read_set, sample  # noqa: PLC0415
 
         for path, read in ((self.folder, read_set), (self.locomo, read_locomo), (self.longmemeval, read_longmemeval)):
             if path is not None:
@@ -63,8 +63,8 @@ class Sets:
 
     def makes(self) -> Makes:
         """The other makes that are asked, too. Raises RecallError when a peer is not installed."""
-        from .baselines import BASELINES  # noqa: PLC0415
-        from .peers import PEERS, require  # noqa: PLC0415
+        from .evaluation.baselines import BASELINES  # noqa: PLC0415
+        from .evaluation.peers import PEERS, require  # noqa: PLC0415
 
         if self.peers:
             require()
@@ -72,8 +72,8 @@ class Sets:
 
     def others(self, world: World, bars: Bars) -> dict[str, list[Answer]]:
         """What the other makes push for the cases of a world. Raises RecallError when a peer is not installed."""
-        from ..projections.encoders import load_encoders  # noqa: PLC0415
-        from .baselines import run_baselines  # noqa: PLC0415
+        from ..projections.meaning.encoders import load_encoders  # noqa: PLC0415
+        from .evaluation.baselines import run_baselines  # noqa: PLC0415
 
         makes = self.makes()
         tell = _steps(bars, "baselines", len(world.cases))
@@ -108,9 +108,9 @@ def ask_set(sets: Sets, seed: int, bars: Bars) -> dict[str, Any]:
         BadWorld: the set cannot be run; nothing was.
         RecallError: a peer is not installed.
     """
-    from ..projections.encoders import load_encoders  # noqa: PLC0415
-    from .baselines import rank_others  # noqa: PLC0415
-    from .rankings import PRODUCT, judge_rankings, rank_set  # noqa: PLC0415
+    from ..projections.meaning.encoders import load_encoders  # noqa: PLC0415
+    from .evaluation.baselines import rank_others  # noqa: PLC0415
+    from .evaluation.rankings import PRODUCT, judge_rankings, rank_set  # noqa: PLC0415
 
     asked, of = sets.read(seed)
     encoders, makes = load_encoders(sets.encoder), sets.makes()
@@ -130,11 +130,11 @@ def ask_set(sets: Sets, seed: int, bars: Bars) -> dict[str, Any]:
 
 def set_suite(sets: Sets, names: Sequence[str] | None, seed: int, bars: Bars) -> SuiteResult:
     """The suite's result for a set: every setup on every owner, all cases counted together. Raises as `ask_set`."""
-    from ..projections.encoders import load_encoders  # noqa: PLC0415
-    from .baselines import run_baselines  # noqa: PLC0415
-    from .public_sets import together  # noqa: PLC0415
-    from .setups import run_setups  # noqa: PLC0415
-    from .suite import assemble  # noqa: PLC0415
+    from ..projections.meaning.encoders import load_encoders  # noqa: PLC0415
+    from .evaluation.baselines import run_baselines  # noqa: PLC0415
+    from .evaluation.public_sets import together  # noqa: PLC0415
+    from .evaluation.setups import run_setups  # noqa: PLC0415
+    from .evaluation.suite import assemble  # noqa: PLC0415
 
     asked, _ = sets.read(seed)
     encoders, makes = load_encoders(), sets.makes()

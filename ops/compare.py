@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from ..projections.items import Item
-from ..projections.readers import Grant
+from ..projections.past.uses import Use
+from ..projections.policy.readers import Grant
 from ..projections.state import State
-from ..projections.uses import Use
 
 _FIELDS = Item.__struct_fields__
 

@@ -50,7 +50,7 @@ def roll_back(settings: Settings, generation: int) -> tuple[int | None, Manifest
     Raises:
         NotFound, CorruptSnapshot, IncompatibleSnapshot: it cannot be used; nothing was changed.
     """
-    from ..projections.encoders import load_encoders  # noqa: PLC0415 - slow to load
+    from ..projections.meaning.encoders import load_encoders  # noqa: PLC0415 - slow to load
 
     store = SnapshotStore(settings.snapshots_dir)
     before = store.current()

@@ -176,7 +176,7 @@ def replay(
 def _write_into(folder: Path, state: State, encoder_name: str) -> None:
     from ..projections.base import empty_base  # noqa: PLC0415 - loads numpy and usearch
     from ..projections.building import write  # noqa: PLC0415
-    from ..projections.encoders import load_encoders  # noqa: PLC0415
+    from ..projections.meaning.encoders import load_encoders  # noqa: PLC0415
     from ..projections.snapshot_store import SnapshotStore  # noqa: PLC0415
 
     encoders = load_encoders(encoder_name)

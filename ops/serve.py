@@ -12,7 +12,7 @@ from ..api.server import Tcp, create_app, serve
 from ..api.service import Service
 from ..events.connect import open_log
 from ..events.settings import Settings
-from ..projections.encoders import load_encoders
+from ..projections.meaning.encoders import load_encoders
 from ..projections.snapshot_store import SnapshotStore
 from . import embedded
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .columns import Column
-from .eligibility import BoolArray
-from .encoder import FloatArray
 from .graph import Graph, HalfArray
+from .meaning.encoder import FloatArray
+from .policy.eligibility import BoolArray
 from .rows import GROUP_OF, GROUPS
 
 Cosines = NDArray[np.float64]

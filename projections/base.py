@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from ..events.position import Position
-from .addresses import Addresses
 from .asset_index import Group, Vectors
-from .eligibility import Audiences, Policies
 from .items import Item
-from .names import NameIndex
+from .naming.addresses import Addresses
+from .naming.names import NameIndex
+from .policy.eligibility import Audiences, Policies
 from .replacing import chained_to
 from .rows import Row, rows_of
 from .segment import FrozenRows, FrozenSegment

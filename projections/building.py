@@ -15,11 +15,11 @@ from ..events.log import EventLog
 from . import graph
 from .asset_index import EXACT_UP_TO, Group, Vectors
 from .base import Base, empty_base
-from .eligibility import Audiences
-from .encoders import Encoders
 from .graph import HalfArray
 from .items import Item
 from .manifest import Manifest
+from .meaning.encoders import Encoders
+from .policy.eligibility import Audiences
 from .rows import GROUP_OF, GROUPS, Row, rows_of, terms_of
 from .snapshot import BATCH, FRAME, LENGTH, POSTING_ARRAYS, Rest, latest_base
 from .snapshot_store import SnapshotStore

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from .contextual import load_onnxruntime_first
+from .meaning.contextual import load_onnxruntime_first
 
 if TYPE_CHECKING:
     from usearch.index import Index

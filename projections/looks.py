@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .asset_index import RequestVectors, top
-from .eligibility import BoolArray
+from .policy.eligibility import BoolArray
 from .segment import Segment
 from .text_index import Scores
 

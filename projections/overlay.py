@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 from ..events.envelope import RecordedEvent, UnreadableEvent
 from ..events.position import Position
 from ..events.types import Millis
-from .addresses import Addresses
 from .base import Base
-from .eligibility import OWNER_NAME, BoolArray, Muted, Policies, Reader, Refusals, refusals
-from .encoders import Encoders
 from .graph import HalfArray
 from .items import Item
-from .names import NameIndex
+from .meaning.encoders import Encoders
+from .naming.addresses import Addresses
+from .naming.names import NameIndex
+from .policy.eligibility import OWNER_NAME, BoolArray, Muted, Policies, Reader, Refusals, refusals
+from .policy.topics import TopicIndex, muted
 from .replacing import Otherwise, chained_to, otherwise
 from .rows import GROUP_OF, GROUPS, Row, rows_of, terms_of
 from .segment import GrowingSegment, Segment
 from .state import State
-from .topics import TopicIndex, muted
 
 log = structlog.get_logger()
 

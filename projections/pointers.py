@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from .items import Item, UseKey
+from .language.scripts import count_unspaced
 from .plain import clean, shown_id
-from .scripts import count_unspaced
 
 MOST: Final = 5
 """Pointers in a push."""

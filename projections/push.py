@@ -9,11 +9,11 @@ from typing import Final
 import msgspec
 
 from .items import Item
-from .own_model import model_of
+from .language.trivial import is_trivial
+from .learning.own_model import model_of
 from .pointers import MOST, block, fitting, render, tokens
 from .ranker import Ranked, over, rank
 from .searcher import Searcher
-from .trivial import is_trivial
 
 
 class Push(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ import msgspec
 
 from .bar import PushOdds, calibrated, reaches
 from .evidence import Evidence
-from .scripts import count_words
+from .language.scripts import count_words
 
 WEIGHTS: Final = Path(__file__).parent / "ranker.json"
 HALF: Final = 10.0

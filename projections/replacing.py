@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ..events.position import Position
 from ..events.types import Millis
-from .eligibility import RULES, Reader, Refusals
 from .items import Item, Replaced
+from .policy.eligibility import RULES, Reader, Refusals
 
 Changes = dict[str, Any]
 _OVER: Final = RULES["ended"] | RULES["superseded"]

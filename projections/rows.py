@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from .instances import need_of
 from .items import Item, UseKey
-from .scripts import count_words
-from .words import index_terms
+from .language.instances import need_of
+from .language.scripts import count_words
+from .language.words import index_terms
 
 TOPIC: Final = 0
 """What the item is: its name, purpose and description."""

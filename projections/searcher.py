@@ -12,25 +12,25 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from ..events.types import Millis
-from .cutting import best_of
-from .eligibility import BoolArray, Reader, Rule, is_old, only_over, rule_of
-from .encoders import Encoders
-from .english import is_common
 from .evidence import Evidence
 from .items import Item, UseKey
-from .last_time import points_back
-from .links import MOST_SESSIONS, Eyes, Link, neighbours
-from .look_back import Asked, Place, meant
+from .language.cutting import best_of
+from .language.words import heard, request_terms
 from .looks import Best, Look, visible_rows
-from .mutes import TopicMute
-from .name_evidence import Judge, Verdict
-from .names import named_in
+from .meaning.encoders import Encoders
+from .naming.english import is_common
+from .naming.name_evidence import Judge, Verdict
+from .naming.names import named_in
 from .overlay import Overlay
+from .past.last_time import points_back
+from .past.links import MOST_SESSIONS, Eyes, Link, neighbours
+from .past.look_back import Asked, Place, meant
+from .past.uses import Use
+from .policy.eligibility import BoolArray, Reader, Rule, is_old, only_over, rule_of
+from .policy.mutes import TopicMute
 from .rows import OPENING, TEXT, TOPIC, USE, Row
 from .text_index import Scores, languages_in, score
-from .uses import Use
 from .versions import Versions
-from .words import heard, request_terms
 
 WIDTH: Final = 24
 """Rows that each route may bring in, for each kind of row. Five are shown; the rest gives the ranker its choice."""

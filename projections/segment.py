@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .asset_index import GrowingVectors, RowVectors, Vectors
 from .columns import Column
-from .eligibility import Audiences, BoolArray
+from .policy.eligibility import Audiences, BoolArray
 from .rows import Row
 from .text_index import GrowingPostings, Postings
 

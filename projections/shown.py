@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from .eligibility import OWNER_NAME
+from .policy.eligibility import OWNER_NAME
 
 SESSIONS_REMEMBERED: Final = 1_000
 """Sessions of a reader for which is known what was shown; the longest untouched is dropped first. A session that comes

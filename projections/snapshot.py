@@ -21,26 +21,26 @@ from numpy.typing import NDArray
 from ..events.errors import CorruptSnapshot, IncompatibleSnapshot, NotFound
 from ..events.log import EventLog
 from ..events.position import Position
-from .addresses import Addresses
 from .asset_index import Group, Vectors
 from .base import Base, empty_base
-from .eligibility import Audiences, Policies
-from .encoders import Encoders
-from .feedback import Feedback
 from .graph import Graph
 from .items import Item
-from .mutes import Mutes
-from .names import NameIndex
+from .learning.feedback import Feedback
+from .learning.tuning import DEFAULT, Tuning
+from .meaning.encoders import Encoders
+from .naming.addresses import Addresses
+from .naming.names import NameIndex
 from .overlay import Overlay
-from .quarantine import Held
-from .readers import Grant, Readers
+from .past.uses import Use
+from .policy.eligibility import Audiences, Policies
+from .policy.mutes import Mutes
+from .policy.quarantine import Held
+from .policy.readers import Grant, Readers
 from .rows import GROUPS
 from .segment import FrozenRows, FrozenSegment
 from .snapshot_store import Opened, SnapshotStore
 from .state import State
 from .text_index import FrozenPostings
-from .tuning import DEFAULT, Tuning
-from .uses import Use
 
 log = structlog.get_logger()
 

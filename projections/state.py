@@ -10,17 +10,20 @@ import msgspec
 from ..events import types as ev
 from ..events.envelope import OWNER_ONLY, RecordedEvent, UnreadableEvent
 from ..events.position import START, Position
-from . import caps, learning, policy, quarantine, replacing, shown
-from .eligibility import Reader
-from .feedback import Feedback
+from . import replacing, shown
 from .items import Item, KeySource, Part, UseKey
-from .mutes import Mutes
-from .readers import Readers
+from .language.scripts import count_words
+from .language.situations import situations
+from .learning import session_keys as learning
+from .learning.feedback import Feedback
+from .learning.tuning import DEFAULT, Tuning
+from .past.uses import Use, Uses
+from .policy import caps, quarantine
+from .policy import policies as policy
+from .policy.eligibility import Reader
+from .policy.mutes import Mutes
+from .policy.readers import Readers
 from .rows import WORDS_OF_A_TURN
-from .scripts import count_words
-from .situations import situations
-from .tuning import DEFAULT, Tuning
-from .uses import Use, Uses
 
 
 class State:

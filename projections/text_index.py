@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .columns import Column
-from .eligibility import BoolArray
-from .scripts import is_unspaced
-from .words import TAG, is_plain, language_of
+from .language.scripts import is_unspaced
+from .language.words import TAG, is_plain, language_of
+from .policy.eligibility import BoolArray
 
 K1: Final = 1.5
 B: Final = 0.75

@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 from ..events.moment import time_text
 from ..events.types import Millis
 from .items import Item
-from .names import Span, stem
-from .periods import Period, periods_in, years_in
+from .naming.names import Span, stem
+from .naming.sentence import tokens
+from .past.periods import Period, periods_in, years_in
 from .plain import clean, shown_id
-from .sentence import tokens
 
 
 def _set(text: str) -> frozenset[str]:

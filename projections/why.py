@@ -14,17 +14,17 @@ import msgspec
 import numpy as np
 
 from ..events.moment import time_text
-from .eligibility import Rule
 from .items import Item
+from .language.trivial import is_trivial
+from .learning.own_model import model_of
 from .overlay import Overlay
-from .own_model import model_of
 from .pointers import MOST
+from .policy.eligibility import Rule
 from .push import compose, was_shown
 from .ranker import Ranked, over, rank
 from .rows import rows_of
 from .searcher import Route, Searcher
 from .text_index import Scores
-from .trivial import is_trivial
 
 Gate = Literal["found", "not_indexed", "not_asked", "filtered", "wrong_key", "drowned"]
 FilterRule = Literal[

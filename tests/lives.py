@@ -7,7 +7,7 @@ from instant_recall.api.service import Service
 from instant_recall.events.envelope import EventDraft, draft
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.position import START
-from instant_recall.projections.outcomes import DAY_MS
+from instant_recall.projections.learning.outcomes import DAY_MS
 from instant_recall.tests.small_world import encoder, note
 
 FIRST = 1_790_000_000_000

@@ -9,9 +9,9 @@ from instant_recall.events.envelope import EventDraft, draft
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.types import AssetRecorded, Event, NoteRecorded
 from instant_recall.projections.base import empty_base
-from instant_recall.projections.encoder import Encoder, FloatArray
-from instant_recall.projections.encoders import Encoders, load_encoders
 from instant_recall.projections.items import Item
+from instant_recall.projections.meaning.encoder import Encoder, FloatArray
+from instant_recall.projections.meaning.encoders import Encoders, load_encoders
 from instant_recall.projections.overlay import Overlay
 from instant_recall.projections.ranker import Ranked, rank
 from instant_recall.projections.searcher import Searcher

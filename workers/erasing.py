@@ -25,7 +25,7 @@ from ..events.position import START
 from ..events.redis_log import driver_errors
 from ..events.settings import SERVER_SOCKET, Settings
 from ..events.types import ErasureCompleted, ItemForgotten, SessionClosed
-from ..projections.caps import counts
+from ..projections.policy.caps import counts
 from ..projections.snapshot_store import SnapshotStore
 from .jobs import build_snapshot, job_client
 

@@ -22,9 +22,9 @@ from ..events.envelope import Actor, EventDraft, Source, draft, now_ms
 from ..events.errors import InvalidEvent
 from ..events.types import AssetRecorded, ItemClosed, Millis, NoteRecorded
 from ..projections.items import Item
+from ..projections.naming.slugs import slug
 from ..projections.pointers import without_blocks
-from ..projections.quarantine import holding, sign_in
-from ..projections.slugs import slug
+from ..projections.policy.quarantine import holding, sign_in
 from .folders import Found, Skipped, read_text, real_root, walk
 
 Recorded = AssetRecorded | NoteRecorded
@@ -80,7 +80,7 @@ class Plan(msgspec.Struct, frozen=True):
     closed: list[EventDraft]
     skipped: list[Skipped]
     held: list[EventDraft]
-    """What holds back those of the new and the changed that are suspect; see `projections/quarantine.py`."""
+    """What holds back those of the new and the changed that are suspect; see `projections/policy/quarantine.py`."""
 
     @property
     def drafts(self) -> list[EventDraft]:

@@ -109,7 +109,7 @@ def job_client(settings: Settings, *, of_job: bool) -> Iterator[redis.Redis]:
 def _build(settings: Settings, client: redis.Redis, *, full: bool) -> dict[str, Any]:
     # Imported here because they load numpy and the encoder's library, which whoever only enqueues does not need.
     from ..projections.building import build  # noqa: PLC0415
-    from ..projections.encoders import load_encoders  # noqa: PLC0415
+    from ..projections.meaning.encoders import load_encoders  # noqa: PLC0415
 
     began = time.monotonic()
     events = log_on(client, settings)

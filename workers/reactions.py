@@ -13,7 +13,7 @@ from ..events import types as ev
 from ..events.envelope import RecordedEvent, UnreadableEvent
 from ..events.errors import CorruptEvent
 from ..events.position import START, Position
-from ..projections.caps import counts
+from ..projections.policy.caps import counts
 
 DROPPED_AT_ONCE: Final = 1_000
 """Touched items that one commit takes out after a snapshot; a hundred thousand at once would hold the server up."""

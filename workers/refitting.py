@@ -23,12 +23,12 @@ from ..events.types import ItemForgotten, Millis, RankerRefitted, RankerReverted
 from .jobs import alone
 
 if TYPE_CHECKING:
-    from ..projections.encoders import Encoders
-    from ..projections.outcomes import Outcome
+    from ..projections.learning.outcomes import Outcome
+    from ..projections.learning.refit import Found, Judged
+    from ..projections.learning.tuning import Tuning
+    from ..projections.meaning.encoders import Encoders
     from ..projections.ranker import Model
-    from ..projections.refit import Found, Judged
     from ..projections.snapshot_store import SnapshotStore
-    from ..projections.tuning import Tuning
 
 log = structlog.get_logger()
 
@@ -62,7 +62,7 @@ def refit_ranker(home: str, redis_url: str | None = "", owner: str = "owner", en
     with alone(settings, "refit", of_job=redis_url is None) as client:
         if client is None:
             return {"outcome": "busy"}
-        from ..projections.encoders import load_encoders  # noqa: PLC0415 - only enqueueing does without numpy
+        from ..projections.meaning.encoders import load_encoders  # noqa: PLC0415 - only enqueueing does without numpy
         from ..projections.snapshot_store import SnapshotStore  # noqa: PLC0415
 
         store = SnapshotStore(settings.snapshots_dir)
@@ -71,9 +71,9 @@ def refit_ranker(home: str, redis_url: str | None = "", owner: str = "owner", en
 
 def refit_from(events: EventLog, store: SnapshotStore | None, encoders: Encoders, *, now: Millis) -> dict[str, Any]:
     """The same over a log at hand, as of `now`."""
-    from ..projections.own_model import model_of  # noqa: PLC0415
+    from ..projections.learning.own_model import model_of  # noqa: PLC0415
+    from ..projections.learning.refit import refit, too_few  # noqa: PLC0415
     from ..projections.ranker import model  # noqa: PLC0415
-    from ..projections.refit import refit, too_few  # noqa: PLC0415
 
     began = time.monotonic()
     outcomes, forgotten = _outcomes(events, now)
@@ -90,8 +90,8 @@ def refit_from(events: EventLog, store: SnapshotStore | None, encoders: Encoders
 
 def _outcomes(events: EventLog, now: Millis) -> tuple[list[Outcome], set[str]]:
     """The requests to learn from, in the order of the log; and what was forgotten, which is asked of no more."""
-    from ..projections.caps import counts  # noqa: PLC0415
-    from ..projections.outcomes import Outcomes  # noqa: PLC0415
+    from ..projections.learning.outcomes import Outcomes  # noqa: PLC0415
+    from ..projections.policy.caps import counts  # noqa: PLC0415
 
     found, forgotten = Outcomes(), set()
     for recorded in _after(events, Position(max(now - SPAN_MS, 0), 0)):
@@ -114,11 +114,11 @@ def _asked_again(
     forgotten: set[str],
 ) -> tuple[list[Judged], Tuning]:
     """Every request (there is one) with its candidates as of then; and the tuning at the end of the log."""
-    from ..projections.eligibility import OWNER_NAME  # noqa: PLC0415
+    from ..projections.learning.refit import judged  # noqa: PLC0415
+    from ..projections.learning.reusing import reusing  # noqa: PLC0415
     from ..projections.overlay import Overlay  # noqa: PLC0415
+    from ..projections.policy.eligibility import OWNER_NAME  # noqa: PLC0415
     from ..projections.ranker import model  # noqa: PLC0415
-    from ..projections.refit import judged  # noqa: PLC0415
-    from ..projections.reusing import reusing  # noqa: PLC0415
     from ..projections.searcher import Searcher  # noqa: PLC0415
     from ..projections.snapshot import base_at, latest_base  # noqa: PLC0415
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from ..events.errors import RecallError
 from ..events.types import AssetRecorded, Millis
-from ..projections.slugs import slug
+from ..projections.naming.slugs import slug
 from .folders import Found, Skipped, read_text, real_root
 from .front_matter import FrontMatter, one_line, read_front_matter
 from .importing import OnFile, Recorded, Scan, scan

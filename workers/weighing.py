@@ -23,10 +23,10 @@ from ..events.types import Millis
 from .jobs import alone
 
 if TYPE_CHECKING:
-    from ..projections.encoders import Encoders
+    from ..projections.learning.weighing import Counts, Pointed
+    from ..projections.meaning.encoders import Encoders
     from ..projections.overlay import Overlay
     from ..projections.snapshot_store import SnapshotStore
-    from ..projections.weighing import Counts, Pointed
 
 log = structlog.get_logger()
 
@@ -61,7 +61,7 @@ def weigh_keys(home: str, redis_url: str | None = "", owner: str = "owner", enco
     with alone(settings, "weighing", of_job=redis_url is None) as client:
         if client is None:
             return {"outcome": "busy"}
-        from ..projections.encoders import load_encoders  # noqa: PLC0415 - only enqueueing does without numpy
+        from ..projections.meaning.encoders import load_encoders  # noqa: PLC0415 - only enqueueing does without numpy
         from ..projections.snapshot_store import SnapshotStore  # noqa: PLC0415
 
         store = SnapshotStore(settings.snapshots_dir)
@@ -70,9 +70,9 @@ def weigh_keys(home: str, redis_url: str | None = "", owner: str = "owner", enco
 
 def weigh_from(events: EventLog, store: SnapshotStore, encoders: Encoders, *, now: Millis) -> dict[str, Any]:
     """The same over a log at hand, as of `now`."""
+    from ..projections.learning.weighing import Pointers, changes  # noqa: PLC0415
     from ..projections.overlay import Overlay  # noqa: PLC0415
     from ..projections.snapshot import catch_up, latest_base  # noqa: PLC0415
-    from ..projections.weighing import Pointers, changes  # noqa: PLC0415
 
     began = time.monotonic()
     pointers = Pointers()
@@ -98,8 +98,8 @@ def weigh_from(events: EventLog, store: SnapshotStore, encoders: Encoders, *, no
 
 def _counted(overlay: Overlay, encoders: Encoders, judged: Sequence[Pointed]) -> dict[tuple[str, str], Counts]:
     """For each (item, key) what became of the pointers that the key brought in."""
+    from ..projections.learning.weighing import NOTHING, Speaker, may_count  # noqa: PLC0415
     from ..projections.searcher import Searcher  # noqa: PLC0415
-    from ..projections.weighing import NOTHING, Speaker, may_count  # noqa: PLC0415
 
     speaker = Speaker(encoders)
     pushes: dict[tuple[str, str, str, Millis], list[Pointed]] = defaultdict(list)

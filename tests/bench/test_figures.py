@@ -5,7 +5,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from instant_recall.ops import bench, evaluate
+from instant_recall.ops import bench
+from instant_recall.ops.evaluation import evaluate
 
 pytestmark = pytest.mark.bench
 

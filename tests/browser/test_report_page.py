@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from instant_recall.ops import suite
-from instant_recall.ops.report import report
-from instant_recall.ops.worlds import read_world
+from instant_recall.ops.evaluation import suite
+from instant_recall.ops.evaluation.report import report
+from instant_recall.ops.evaluation.worlds import read_world
 
 TINY = Path(__file__).parents[1] / "unit" / "tiny_world"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

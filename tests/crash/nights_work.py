@@ -26,7 +26,7 @@ from instant_recall.events.settings import Settings
 from instant_recall.events.types import NoteRecorded, OwnershipCorrected, SnapshotPublished
 from instant_recall.ops import logs
 from instant_recall.projections.building import build
-from instant_recall.projections.encoders import Encoders, load_encoders
+from instant_recall.projections.meaning.encoders import Encoders, load_encoders
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.workers.archiving import archive_log
 

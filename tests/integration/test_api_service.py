@@ -12,7 +12,7 @@ from instant_recall.events.envelope import draft
 from instant_recall.events.errors import InvalidEvent, NotFound
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.types import AssetRecorded, ItemClosed, NoteRecorded
-from instant_recall.projections.encoders import load_encoders
+from instant_recall.projections.meaning.encoders import load_encoders
 from instant_recall.tests.api_stand_in import serving
 
 

@@ -463,7 +463,7 @@ def test_a_gap_between_archive_and_stream_names_both_ends(world: World) -> None:
 
 def test_whoever_starts_from_a_snapshot_needs_no_archive(world: World) -> None:
     from instant_recall.api.follower import Follower
-    from instant_recall.projections.encoders import load_encoders
+    from instant_recall.projections.meaning.encoders import load_encoders
 
     world.record(0, 20)
     build_snapshot(str(world.settings.home), world.settings.redis_url, world.settings.owner)
@@ -569,7 +569,7 @@ def test_the_start_with_a_million_archived_events_is_that_of_the_newest_snapshot
 
     from instant_recall.api.follower import Follower
     from instant_recall.events.types import ItemOpened
-    from instant_recall.projections.encoders import load_encoders
+    from instant_recall.projections.meaning.encoders import load_encoders
 
     began = monotonic()
     big.record(0, 2_000)

@@ -24,7 +24,7 @@ from instant_recall.ops.checks import Finding
 from instant_recall.ops.cli import main
 from instant_recall.ops.doctor import examine
 from instant_recall.ops.processes import processes_lock
-from instant_recall.projections.encoders import load_encoders
+from instant_recall.projections.meaning.encoders import load_encoders
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.tests.small_world import encoder
 from instant_recall.workers.archiving import archive_log
@@ -34,7 +34,7 @@ from instant_recall.workers.jobs import build_snapshot
 @pytest.fixture(autouse=True)
 def _the_encoder_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes a third of a second, and every doctor and every build loads it."""
-    for module in ("projections.encoders", "ops.checks_snapshots"):
+    for module in ("projections.meaning.encoders", "ops.checks_snapshots"):
         monkeypatch.setattr(f"instant_recall.{module}.load_encoders", LOADED)
 
 

@@ -33,7 +33,7 @@ from instant_recall.ops.cli import main
 from instant_recall.ops.exporting import iso
 from instant_recall.projections.base import empty_base
 from instant_recall.projections.building import write
-from instant_recall.projections.encoders import load_encoders
+from instant_recall.projections.meaning.encoders import load_encoders
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.tests.helpers import wait_until
 from instant_recall.workers.lease import Lease
@@ -129,7 +129,7 @@ def up(home: Path, *words: str) -> Iterator[str]:
 
 @pytest.fixture
 def place(home: Path, owner: str, monkeypatch: pytest.MonkeyPatch) -> Place:
-    for module in ("projections.encoders", "ops.checks_snapshots"):
+    for module in ("projections.meaning.encoders", "ops.checks_snapshots"):
         monkeypatch.setattr(f"instant_recall.{module}.load_encoders", LOADED)
     monkeypatch.setenv("INSTANT_RECALL_HOME", str(home))
     monkeypatch.setenv("INSTANT_RECALL_OWNER", owner)

@@ -31,7 +31,7 @@ from instant_recall.ops.replay import digest
 from instant_recall.projections import searcher as searching
 from instant_recall.projections.base import empty_base
 from instant_recall.projections.building import build
-from instant_recall.projections.encoders import Encoders, load_encoders
+from instant_recall.projections.meaning.encoders import Encoders, load_encoders
 from instant_recall.projections.overlay import Overlay
 from instant_recall.projections.push import compose
 from instant_recall.projections.ranker import rank

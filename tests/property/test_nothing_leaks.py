@@ -22,8 +22,8 @@ from instant_recall.events.errors import RecallError
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.position import Position
 from instant_recall.projections import searcher as searching
-from instant_recall.projections.encoder import load_encoder
-from instant_recall.projections.encoders import Encoders
+from instant_recall.projections.meaning.encoder import load_encoder
+from instant_recall.projections.meaning.encoders import Encoders
 from instant_recall.projections.ranker import model
 from instant_recall.tests.property import histories as h
 from instant_recall.tests.property.redacted import redact

@@ -22,10 +22,10 @@ ONLY_IN = {
         *("workers/", "ops/"),
     ),
     "rq": ("workers/", "ops/"),
-    "model2vec": ("projections/encoder.py",),
-    "onnxruntime": ("projections/contextual.py",),
+    "model2vec": ("projections/meaning/encoder.py",),
+    "onnxruntime": ("projections/meaning/contextual.py",),
     "usearch": ("projections/graph.py",),  # which sees to it that onnxruntime is imported before
-    "bm25s": ("projections/", "ops/baselines.py"),
+    "bm25s": ("projections/", "ops/evaluation/baselines.py"),
     "starlette": ("api/",),
     "uvicorn": ("api/",),
     "click": ("ops/",),

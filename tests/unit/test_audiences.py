@@ -14,7 +14,7 @@ from instant_recall.events.position import Position
 from instant_recall.projections.base import empty_base
 from instant_recall.projections.building import build
 from instant_recall.projections.overlay import Overlay
-from instant_recall.projections.policy import shared
+from instant_recall.projections.policy.policies import shared
 from instant_recall.projections.snapshot import catch_up, latest_base, open_base
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.projections.state import State

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from instant_recall.events.errors import RecallError
-from instant_recall.ops.baselines import BASELINES, Document, Fused, K, Meaning, Words, run_baselines
 from instant_recall.ops.cli import main
-from instant_recall.ops.evaluate import Answer, ask
-from instant_recall.ops.peers import PEERS
-from instant_recall.ops.worlds import Asset, Case, Correction, Policy, World, read_world
-from instant_recall.projections.encoders import Encoders, load_encoders
+from instant_recall.ops.evaluation.baselines import BASELINES, Document, Fused, K, Meaning, Words, run_baselines
+from instant_recall.ops.evaluation.evaluate import Answer, ask
+from instant_recall.ops.evaluation.peers import PEERS
+from instant_recall.ops.evaluation.worlds import Asset, Case, Correction, Policy, World, read_world
 from instant_recall.projections.items import Item
+from instant_recall.projections.meaning.encoders import Encoders, load_encoders
 
 TINY = Path(__file__).parent / "tiny_world"
 

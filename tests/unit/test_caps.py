@@ -12,8 +12,8 @@ from instant_recall.events import types as ev
 from instant_recall.events.envelope import Actor, EventDraft, RecordedEvent, Source, draft
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.position import START, Position
-from instant_recall.projections.caps import ACTORS, CAPS, cap_of
 from instant_recall.projections.items import Item
+from instant_recall.projections.policy.caps import ACTORS, CAPS, cap_of
 from instant_recall.projections.state import State
 from instant_recall.tests.property import histories
 

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
-from instant_recall.ops import cost
 from instant_recall.ops.cli import main
-from instant_recall.ops.cost import ANTHROPIC, DESIGN, VARIANTS, Prices, Situation
-from instant_recall.ops.cost_text import FIFTEEN
+from instant_recall.ops.costs import cost
+from instant_recall.ops.costs.cost import ANTHROPIC, DESIGN, VARIANTS, Prices, Situation
+from instant_recall.ops.costs.cost_text import FIFTEEN
 
 FREE = Prices(Fraction(0), Fraction(0), Fraction(0))
 

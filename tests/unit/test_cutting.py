@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from instant_recall.projections.cutting import best_of
+from instant_recall.projections.language.cutting import best_of
 
 IDS = ["d", "b", "c", "a", "e"]
 

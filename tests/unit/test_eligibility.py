@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from instant_recall.projections.eligibility import (
+from instant_recall.projections.items import Item
+from instant_recall.projections.policy.eligibility import (
     RULES,
     Audiences,
     Muted,
@@ -18,7 +19,6 @@ from instant_recall.projections.eligibility import (
     refusals,
     rule_of,
 )
-from instant_recall.projections.items import Item
 
 OWNER = Reader("owner")
 LAB = Reader("sub:lab", frozenset({"lab"}))

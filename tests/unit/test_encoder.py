@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from instant_recall.events.errors import EncoderMissing
-from instant_recall.projections.encoder import BUNDLED, load_encoder
+from instant_recall.projections.meaning.encoder import BUNDLED, load_encoder
 from instant_recall.tests.small_world import encoder
 
 

@@ -13,10 +13,10 @@ from instant_recall.events.envelope import draft
 from instant_recall.events.errors import EncoderMissing
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.types import TurnRecorded
-from instant_recall.projections import contextual
 from instant_recall.projections.base import empty_base
 from instant_recall.projections.building import build
-from instant_recall.projections.encoders import Encoders, load_encoders
+from instant_recall.projections.meaning import contextual
+from instant_recall.projections.meaning.encoders import Encoders, load_encoders
 from instant_recall.projections.overlay import Overlay
 from instant_recall.projections.rows import GROUPS, OPENING, OPENING_LENGTH, TEXT, TOPIC, rows_of, terms_of
 from instant_recall.projections.snapshot import catch_up, latest_base
@@ -155,7 +155,7 @@ def test_without_onnxruntime_a_push_works_in_a_process_of_its_own() -> None:
         "from instant_recall.events.memory_log import MemoryEventLog\n"
         "from instant_recall.events.envelope import draft\n"
         "from instant_recall.events.types import AssetRecorded\n"
-        "from instant_recall.projections.encoders import load_encoders\n"
+        "from instant_recall.projections.meaning.encoders import load_encoders\n"
         "log = MemoryEventLog()\n"
         "log.append([draft(AssetRecorded(item='skill:heron', kind='skill', name='heron', description='Watches'))])\n"
         "service = Service(log, load_encoders())\n"
@@ -175,7 +175,7 @@ def test_a_graph_may_be_made_before_an_encoder_is_loaded(module: str) -> None:
         "matrix = np.ones((3, 8), dtype=np.float16)\n"
         "path = pathlib.Path(tempfile.mkdtemp()) / 'graph'\n"
         "graph.build(matrix, path); path.unlink(); path.parent.rmdir()\n"
-        "from instant_recall.projections.encoders import load_encoders\n"
+        "from instant_recall.projections.meaning.encoders import load_encoders\n"
         "print(len(load_encoders().encode_request('hello')))\n"
     )
 
@@ -185,7 +185,7 @@ def test_a_graph_may_be_made_before_an_encoder_is_loaded(module: str) -> None:
 
 def test_loading_the_encoders_writes_no_file_anywhere(tmp_path: Path) -> None:
     """Later versions of onnxruntime keep a telemetry session in the temporary folder."""
-    code = "from instant_recall.projections.encoders import load_encoders; load_encoders().encode_request('x')"
+    code = "from instant_recall.projections.meaning.encoders import load_encoders; load_encoders().encode_request('x')"
     folders = {"TMPDIR": str(tmp_path), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
     subprocess.run([sys.executable, "-c", code], env=os.environ | folders, cwd=tmp_path, check=True, timeout=60)
 

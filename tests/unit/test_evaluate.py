@@ -12,12 +12,12 @@ from instant_recall.api.messages import PushRequest, PushResponse
 from instant_recall.api.service import Service
 from instant_recall.events.errors import RecallError
 from instant_recall.events.types import AssetRecorded, OwnershipCorrected, ReaderGranted, SessionClosed, TurnRecorded
-from instant_recall.ops import evaluate
 from instant_recall.ops.cli import main
-from instant_recall.ops.evaluate import Answer, judge
+from instant_recall.ops.evaluation import evaluate
+from instant_recall.ops.evaluation.evaluate import Answer, judge
+from instant_recall.ops.evaluation.playback import request_of, timeline
+from instant_recall.ops.evaluation.worlds import BadWorld, Case, millis, read_world
 from instant_recall.ops.figures import percentiles
-from instant_recall.ops.playback import request_of, timeline
-from instant_recall.ops.worlds import BadWorld, Case, millis, read_world
 
 TINY = Path(__file__).parent / "tiny_world"
 FIGURES = {"cases", "expecting", "hit1", "hit5", "must_not", "pushed_mean", "false_push_rate"}

@@ -12,10 +12,10 @@ from instant_recall.events import types as ev
 from instant_recall.events.envelope import EventDraft, draft
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.ops import precision as words
-from instant_recall.ops import statistics
+from instant_recall.ops.evaluation import statistics
 from instant_recall.projections.base import empty_base
 from instant_recall.projections.building import build
-from instant_recall.projections.feedback import DAY_MS, DAYS, SESSIONS, Day, Feedback
+from instant_recall.projections.learning.feedback import DAY_MS, DAYS, SESSIONS, Day, Feedback
 from instant_recall.projections.overlay import Overlay
 from instant_recall.projections.snapshot import catch_up, latest_base
 from instant_recall.projections.snapshot_store import SnapshotStore

@@ -13,11 +13,11 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from instant_recall.ops.cli import main
-from instant_recall.ops.evaluate import Answer, ask, run
-from instant_recall.ops.gates import ORDER, GateTable, gates, lines
-from instant_recall.ops.playback import FULL, Setup
-from instant_recall.ops.suite import run_suite
-from instant_recall.ops.worlds import Case, World, read_world
+from instant_recall.ops.evaluation.evaluate import Answer, ask, run
+from instant_recall.ops.evaluation.gates import ORDER, GateTable, gates, lines
+from instant_recall.ops.evaluation.playback import FULL, Setup
+from instant_recall.ops.evaluation.suite import run_suite
+from instant_recall.ops.evaluation.worlds import Case, World, read_world
 
 TINY = Path(__file__).parent / "tiny_world"
 LATE = datetime(2026, 7, 1, tzinfo=UTC)

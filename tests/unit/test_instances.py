@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
-from instant_recall.projections.instances import LONGEST, need_of
 from instant_recall.projections.items import Item, UseKey
+from instant_recall.projections.language.instances import LONGEST, need_of
 from instant_recall.projections.rows import USE, rows_of
 
 

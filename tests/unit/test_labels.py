@@ -9,7 +9,7 @@ from instant_recall.events.envelope import draft
 from instant_recall.events.errors import InvalidEvent
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.position import START
-from instant_recall.projections.eligibility import Reader
+from instant_recall.projections.policy.eligibility import Reader
 
 GOOD = ["lab", "team-a", "a.b_c:d/e", "A", "7", "x" * 64]
 BAD = {

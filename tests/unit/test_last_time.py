@@ -12,8 +12,8 @@ from instant_recall.api.service import Service
 from instant_recall.events import types as ev
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.projections.evidence import Evidence
-from instant_recall.projections.last_time import points_back
-from instant_recall.projections.periods import periods_in
+from instant_recall.projections.past.last_time import points_back
+from instant_recall.projections.past.periods import periods_in
 from instant_recall.projections.push import compose
 from instant_recall.projections.searcher import Searcher
 from instant_recall.tests.small_world import World, encoder, note, skill

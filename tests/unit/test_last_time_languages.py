@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 from instant_recall.events import types as ev
-from instant_recall.projections.last_time import points_back
-from instant_recall.projections.periods import periods_in
+from instant_recall.projections.past.last_time import points_back
+from instant_recall.projections.past.periods import periods_in
 from instant_recall.tests.small_world import World
 
 

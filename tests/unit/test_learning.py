@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from instant_recall.events import types as ev
 from instant_recall.events.envelope import draft
-from instant_recall.projections import learning
 from instant_recall.projections.building import build
-from instant_recall.projections.encoder import Encoder, FloatArray
-from instant_recall.projections.encoders import Encoders
 from instant_recall.projections.evidence import Evidence
 from instant_recall.projections.items import UseKey
+from instant_recall.projections.learning import session_keys as learning
+from instant_recall.projections.meaning.encoder import Encoder, FloatArray
+from instant_recall.projections.meaning.encoders import Encoders
 from instant_recall.projections.overlay import Overlay
 from instant_recall.projections.snapshot import catch_up, latest_base
 from instant_recall.projections.snapshot_store import SnapshotStore

@@ -9,16 +9,16 @@ from instant_recall.events import types as ev
 from instant_recall.events.envelope import draft
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.ops.replay import digest
-from instant_recall.projections import links
 from instant_recall.projections.building import build
 from instant_recall.projections.overlay import Overlay
+from instant_recall.projections.past import links
+from instant_recall.projections.past.uses import Use, Uses
 from instant_recall.projections.pointers import render
 from instant_recall.projections.push import compose
 from instant_recall.projections.ranker import Ranked
 from instant_recall.projections.snapshot import catch_up, latest_base
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.projections.state import State
-from instant_recall.projections.uses import Use, Uses
 from instant_recall.tests.small_world import NOW, World, encoder, skill
 
 DAY = 86_400_000

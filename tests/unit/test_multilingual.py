@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 from instant_recall.events.errors import EncoderMissing
 from instant_recall.ops.cli import main
-from instant_recall.projections.encoders import MULTILINGUAL, Encoders, load_encoders
-from instant_recall.projections.multilingual import MultilingualEncoder, load_multilingual
+from instant_recall.projections.meaning.encoders import MULTILINGUAL, Encoders, load_encoders
+from instant_recall.projections.meaning.multilingual import MultilingualEncoder, load_multilingual
 from instant_recall.tests.small_world import Counting, encoder
 
 FAKE = """

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from instant_recall.events import types as ev
 from instant_recall.events.envelope import Actor, draft
+from instant_recall.projections.language.words import readings
 from instant_recall.projections.push import compose
 from instant_recall.projections.searcher import Searcher
-from instant_recall.projections.words import readings
 from instant_recall.tests.small_world import NOW, World, encoder, note, skill
 
 MUTE = "00000000-0000-7000-8000-000000000001"

@@ -6,11 +6,11 @@ import time
 from functools import cache
 
 import pytest
-from instant_recall.projections.encoder import Encoder, load_encoder
 from instant_recall.projections.items import Item
-from instant_recall.projections.name_evidence import Judge
-from instant_recall.projections.names import NameIndex, Span, named_in
-from instant_recall.projections.sentence import tokens
+from instant_recall.projections.meaning.encoder import Encoder, load_encoder
+from instant_recall.projections.naming.name_evidence import Judge
+from instant_recall.projections.naming.names import NameIndex, Span, named_in
+from instant_recall.projections.naming.sentence import tokens
 
 THINGS = (
     ("machine", "falcon", "backup server", "Two-disk server in the basement that takes a nightly copy over rsync."),

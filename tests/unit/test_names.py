@@ -6,7 +6,7 @@ import time
 
 import pytest
 from instant_recall.projections.items import Item
-from instant_recall.projections.names import NameIndex, named_in
+from instant_recall.projections.naming.names import NameIndex, named_in
 
 WORDS = "put the under study letter bacon badge is up what does it for a on"
 ORDINARY = frozenset(WORDS.split())

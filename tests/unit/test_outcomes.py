@@ -9,7 +9,7 @@ from instant_recall.events import types as ev
 from instant_recall.events.envelope import Actor, EventDraft, Source, draft
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.position import START
-from instant_recall.projections.outcomes import CREDIT_MS, SETTLED_MS, Outcome, Outcomes
+from instant_recall.projections.learning.outcomes import CREDIT_MS, SETTLED_MS, Outcome, Outcomes
 
 NOW = 1_790_000_000_000
 LATER = NOW + SETTLED_MS

@@ -22,8 +22,8 @@ from instant_recall.events.types import (
 )
 from instant_recall.ops import local
 from instant_recall.ops.cli import main
-from instant_recall.ops.own import OwnReport, run_own
-from instant_recall.ops.suite_text import own_lines
+from instant_recall.ops.evaluation.own import OwnReport, run_own
+from instant_recall.ops.evaluation.suite_text import own_lines
 from instant_recall.tests.small_world import encoder
 
 HELPER = AssetRecorded(item="skill:portal-helper", kind="skill", name="portal-helper", description="Relays clicks.")

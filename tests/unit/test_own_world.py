@@ -9,9 +9,9 @@ import pytest
 import Stemmer
 from bm25s.stopwords import STOPWORDS_EN
 from click.testing import CliRunner
-from instant_recall.ops import evaluate
 from instant_recall.ops.cli import main
-from instant_recall.ops.worlds import Case, World, own_world, read_world
+from instant_recall.ops.evaluation import evaluate
+from instant_recall.ops.evaluation.worlds import Case, World, own_world, read_world
 
 WORLD = read_world(own_world())
 AUDIENCE = (

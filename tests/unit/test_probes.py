@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from instant_recall.ops.probe_world import Things, with_a_reader_of_every_scope
-from instant_recall.ops.probes import KINDS, ROUTES, Probe, access_probes, named_probes, run_probes
-from instant_recall.ops.worlds import World, read_world
+from instant_recall.ops.evaluation.probe_world import Things, with_a_reader_of_every_scope
+from instant_recall.ops.evaluation.probes import KINDS, ROUTES, Probe, access_probes, named_probes, run_probes
+from instant_recall.ops.evaluation.worlds import World, read_world
 from instant_recall.projections import overlay
-from instant_recall.projections.eligibility import Reader
+from instant_recall.projections.policy.eligibility import Reader
 from instant_recall.projections.searcher import Searcher
 
 TINY = Path(__file__).parent / "tiny_world"

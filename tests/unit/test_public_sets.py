@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from instant_recall.ops.baselines import BASELINES
 from instant_recall.ops.cli import main
-from instant_recall.ops.playback import timeline
-from instant_recall.ops.public_chats import read_locomo, read_longmemeval
-from instant_recall.ops.public_sets import KEYS_OF_A_THING, PublicSet, read_set, sample
-from instant_recall.ops.rankings import Ranking, gate, judge_rankings, rank_set
-from instant_recall.ops.worlds import BadWorld, Case
-from instant_recall.projections.encoders import load_encoders
+from instant_recall.ops.evaluation.baselines import BASELINES
+from instant_recall.ops.evaluation.playback import timeline
+from instant_recall.ops.evaluation.public_chats import read_locomo, read_longmemeval
+from instant_recall.ops.evaluation.public_sets import KEYS_OF_A_THING, PublicSet, read_set, sample
+from instant_recall.ops.evaluation.rankings import Ranking, gate, judge_rankings, rank_set
+from instant_recall.ops.evaluation.worlds import BadWorld, Case
+from instant_recall.projections.meaning.encoders import load_encoders
 
 THINGS: list[dict[str, Any]] = [
     {"id": "gravel", "group": "me", "kind": "asset", "name": "gravel", "description": "Sorts small stones by size."},

@@ -8,9 +8,9 @@ import pytest
 from instant_recall.events import types as ev
 from instant_recall.projections import pointers
 from instant_recall.projections.items import Item, Part, UseKey
+from instant_recall.projections.language.trivial import is_trivial
 from instant_recall.projections.plain import clean
 from instant_recall.projections.push import Push, compose
-from instant_recall.projections.trivial import is_trivial
 from instant_recall.tests.small_world import World, note, skill
 
 

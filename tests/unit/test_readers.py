@@ -10,7 +10,7 @@ from instant_recall.events import types as ev
 from instant_recall.events.envelope import Actor, EventDraft, draft
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.projections.building import build
-from instant_recall.projections.readers import MOST_ABOVE, Grant, Readers
+from instant_recall.projections.policy.readers import MOST_ABOVE, Grant, Readers
 from instant_recall.projections.snapshot import open_base
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.projections.state import State
@@ -200,7 +200,7 @@ def test_those_below_are_known_also_after_one_moved_elsewhere() -> None:
 
 
 def test_of_very_many_grants_those_that_count_no_more_are_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("instant_recall.projections.readers.MOST_KEPT", 5)
+    monkeypatch.setattr("instant_recall.projections.policy.readers.MOST_KEPT", 5)
     ended = [ev.ReaderGranted(reader=f"e{n}", scopes=("x",), expires_at=NOW, token_hash=f"{n:064}") for n in range(4)]
     state = fold(*ended, ev.ReaderGranted(reader="a", scopes=("x",)), ev.ReaderRevoked(reader="e0"))
     assert len(state.readers.grants) == 5

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from instant_recall.projections.outcomes import DAY_MS
+from instant_recall.projections.learning.outcomes import DAY_MS
+from instant_recall.projections.learning.refit import Found, Judged, Weights, fit, score
+from instant_recall.projections.learning.refit import refit as refit_from
 from instant_recall.projections.ranker import Model
-from instant_recall.projections.refit import Found, Judged, Weights, fit, score
-from instant_recall.projections.refit import refit as refit_from
 
 FEATURES = ("use_meaning", "topic_words")
 DEFAULT = Model(features=FEATURES, weights=(4.0, 4.0), bias=-4.0, bar=0.3)

@@ -11,7 +11,7 @@ from instant_recall.events.envelope import draft
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.position import START
 from instant_recall.projections.building import build
-from instant_recall.projections.outcomes import DAY_MS
+from instant_recall.projections.learning.outcomes import DAY_MS
 from instant_recall.projections.ranker import model
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.tests.lives import DAYS, FIRST, LAST, Life

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from instant_recall.ops import reliability as looked_at
-from instant_recall.ops.reliability import BestFive, calibration, of_rows, of_run
-from instant_recall.ops.statistics import wilson
-from instant_recall.ops.suite_result import AskedCase, CaseRow, Rate
+from instant_recall.ops.evaluation import reliability as looked_at
+from instant_recall.ops.evaluation.reliability import BestFive, calibration, of_rows, of_run
+from instant_recall.ops.evaluation.statistics import wilson
+from instant_recall.ops.evaluation.suite_result import AskedCase, CaseRow, Rate
 
 
 def case(number: int, *expect: str) -> AskedCase:

@@ -13,9 +13,9 @@ from instant_recall.ops.importing import BATCH, BATCH_BYTES, batches
 from instant_recall.ops.replay import digest, fold, replay
 from instant_recall.projections.base import empty_base
 from instant_recall.projections.building import build, write
-from instant_recall.projections.encoders import load_encoders
 from instant_recall.projections.items import Part
-from instant_recall.projections.readers import Grant
+from instant_recall.projections.meaning.encoders import load_encoders
+from instant_recall.projections.policy.readers import Grant
 from instant_recall.projections.snapshot import open_base
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.projections.state import State

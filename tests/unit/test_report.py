@@ -14,16 +14,16 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from instant_recall.events.errors import RecallError
-from instant_recall.ops import report_charts, report_page, suite
 from instant_recall.ops.cli import main
-from instant_recall.ops.comparing import compare, lines
-from instant_recall.ops.evaluate import ask
-from instant_recall.ops.own import OwnCase, OwnReport
-from instant_recall.ops.report import load, own_report, prepare, report, without_times
-from instant_recall.ops.report_charts import Line, Mark, Panel
-from instant_recall.ops.report_words import judgements
-from instant_recall.ops.suite_result import Curve, SuiteResult
-from instant_recall.ops.worlds import read_world
+from instant_recall.ops.evaluation import report_charts, report_page, suite
+from instant_recall.ops.evaluation.comparing import compare, lines
+from instant_recall.ops.evaluation.evaluate import ask
+from instant_recall.ops.evaluation.own import OwnCase, OwnReport
+from instant_recall.ops.evaluation.report import load, own_report, prepare, report, without_times
+from instant_recall.ops.evaluation.report_charts import Line, Mark, Panel
+from instant_recall.ops.evaluation.report_words import judgements
+from instant_recall.ops.evaluation.suite_result import Curve, SuiteResult
+from instant_recall.ops.evaluation.worlds import read_world
 
 TINY = Path(__file__).parent / "tiny_world"
 

@@ -16,7 +16,7 @@ from instant_recall.api.messages import (
 from instant_recall.api.service import Service
 from instant_recall.events.errors import NotFound, RecallError
 from instant_recall.events.memory_log import MemoryEventLog
-from instant_recall.projections.resolving import NOTHING
+from instant_recall.projections.naming.resolving import NOTHING
 from instant_recall.tests.small_world import encoder
 
 

@@ -9,9 +9,9 @@ from instant_recall.events.envelope import draft
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.projections.base import empty_base
 from instant_recall.projections.building import build
-from instant_recall.projections.encoders import Encoders
+from instant_recall.projections.learning.reusing import reusing
+from instant_recall.projections.meaning.encoders import Encoders
 from instant_recall.projections.overlay import Overlay
-from instant_recall.projections.reusing import reusing
 from instant_recall.projections.rows import BULK, GROUPS
 from instant_recall.projections.snapshot import catch_up, latest_base
 from instant_recall.projections.snapshot_store import SnapshotStore

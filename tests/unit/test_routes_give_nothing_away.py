@@ -25,8 +25,8 @@ from instant_recall.events.envelope import draft
 from instant_recall.events.errors import NotFound, RecallError
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.ops.cli import main
-from instant_recall.projections.encoder import load_encoder
-from instant_recall.projections.encoders import Encoders
+from instant_recall.projections.meaning.encoder import load_encoder
+from instant_recall.projections.meaning.encoders import Encoders
 from instant_recall.tests.helpers import NEW_YEAR_2026, FixedClock
 
 READER = "sub:lab"

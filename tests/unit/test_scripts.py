@@ -9,11 +9,11 @@ import unicodedata
 import pytest
 from instant_recall.events import types as ev
 from instant_recall.projections.items import Item
-from instant_recall.projections.names import NameIndex, named_in
+from instant_recall.projections.language.scripts import count_words, fold, may_end, may_start
+from instant_recall.projections.language.trivial import is_trivial
+from instant_recall.projections.naming.names import NameIndex, named_in
+from instant_recall.projections.naming.sentence import tokens
 from instant_recall.projections.pointers import tokens as pointer_tokens
-from instant_recall.projections.scripts import count_words, fold, may_end, may_start
-from instant_recall.projections.sentence import tokens
-from instant_recall.projections.trivial import is_trivial
 from instant_recall.tests.small_world import World, skill
 
 NAMES = {

@@ -27,7 +27,7 @@ from instant_recall.events.log import Appended
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.position import START, Position
 from instant_recall.projections.building import build
-from instant_recall.projections.resolving import NOTHING
+from instant_recall.projections.naming.resolving import NOTHING
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.tests.small_world import encoder
 

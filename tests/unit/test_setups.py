@@ -18,10 +18,10 @@ from instant_recall.events.types import (
     ReaderGranted,
     SessionClosed,
 )
-from instant_recall.ops.evaluate import Answer, ask
-from instant_recall.ops.playback import timeline
-from instant_recall.ops.setups import SETUPS, chosen, run_setups
-from instant_recall.ops.worlds import Case, World, read_world
+from instant_recall.ops.evaluation.evaluate import Answer, ask
+from instant_recall.ops.evaluation.playback import timeline
+from instant_recall.ops.evaluation.setups import SETUPS, chosen, run_setups
+from instant_recall.ops.evaluation.worlds import Case, World, read_world
 
 TINY = Path(__file__).parent / "tiny_world"
 

@@ -10,7 +10,7 @@ from instant_recall.events import types as ev
 from instant_recall.events.envelope import Actor, ActorKind, RecordedEvent, draft
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.position import START
-from instant_recall.projections.situations import LONGEST, MOST, READ, situations
+from instant_recall.projections.language.situations import LONGEST, MOST, READ, situations
 from instant_recall.projections.state import State
 from instant_recall.workers.skills import scan_skills
 

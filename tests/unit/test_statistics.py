@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from instant_recall.ops.statistics import (
+from instant_recall.ops.evaluation.statistics import (
     Discordance,
     discordance,
     holm,

@@ -15,13 +15,13 @@ import pytest
 from click.testing import CliRunner
 from instant_recall.events.errors import RecallError
 from instant_recall.ops.cli import main
-from instant_recall.ops.curves import curve, point
-from instant_recall.ops.evaluate import Answer
-from instant_recall.ops.setups import SETUPS
-from instant_recall.ops.suite import SuiteResult, assemble, run_suite
-from instant_recall.ops.suite_figures import asked, figures, row_of
-from instant_recall.ops.suite_text import suite_lines
-from instant_recall.ops.worlds import Case, World, read_world
+from instant_recall.ops.evaluation.curves import curve, point
+from instant_recall.ops.evaluation.evaluate import Answer
+from instant_recall.ops.evaluation.setups import SETUPS
+from instant_recall.ops.evaluation.suite import SuiteResult, assemble, run_suite
+from instant_recall.ops.evaluation.suite_figures import asked, figures, row_of
+from instant_recall.ops.evaluation.suite_text import suite_lines
+from instant_recall.ops.evaluation.worlds import Case, World, read_world
 from instant_recall.projections.bar import chance
 from instant_recall.projections.ranker import model
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import bm25s
 import numpy as np
 import pytest
+from instant_recall.projections.language.words import tokenize
 from instant_recall.projections.text_index import FrozenPostings, GrowingPostings, freeze, score
-from instant_recall.projections.words import tokenize
 
 TEXTS = [
     "the camera on the lab machine",

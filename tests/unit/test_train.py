@@ -4,11 +4,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from instant_recall.events.errors import RecallError
-from instant_recall.ops import train
-from instant_recall.ops.train_data import Asked, read_all
-from instant_recall.ops.train_fit import Table, fit
+from instant_recall.ops.evaluation import train
+from instant_recall.ops.evaluation.train_data import Asked, read_all
+from instant_recall.ops.evaluation.train_fit import Table, fit
 from instant_recall.projections.bar import PLAIN
-from instant_recall.projections.encoders import load_encoders
+from instant_recall.projections.meaning.encoders import load_encoders
 from instant_recall.projections.ranker import FEATURES, Model
 
 pytest.importorskip("scipy", reason="scipy is in the extra `eval`")

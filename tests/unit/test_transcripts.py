@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from instant_recall.ops.cli import main
-from instant_recall.ops.cost import ANTHROPIC, Prices, Situation, pointer_list, search_and_rereads
-from instant_recall.ops.transcript_cost import audit, bill
-from instant_recall.ops.transcripts import NotATranscript, Pointed, Transcript, read
+from instant_recall.ops.costs.cost import ANTHROPIC, Prices, Situation, pointer_list, search_and_rereads
+from instant_recall.ops.costs.transcript_cost import audit, bill
+from instant_recall.ops.costs.transcripts import NotATranscript, Pointed, Transcript, read
 from instant_recall.projections.pointers import OPENING, block, tokens
 
 SAMPLES = os.environ.get("RECALL_TRANSCRIPTS", "")  # conftest removes what begins with INSTANT_RECALL_
@@ -428,7 +428,7 @@ def test_lines_that_cannot_be_read_are_passed_over_and_counted(tmp_path: Path) -
 def test_a_line_that_is_too_long_is_passed_over_without_what_follows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("instant_recall.ops.transcripts.LONGEST_LINE", 1_000)
+    monkeypatch.setattr("instant_recall.ops.costs.transcripts.LONGEST_LINE", 1_000)
     session = Session()
     session.owner("x" * 5_000)
     session.owner()

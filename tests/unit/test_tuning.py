@@ -15,12 +15,12 @@ from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.ops.replay import digest
 from instant_recall.projections.base import empty_base
 from instant_recall.projections.building import build
+from instant_recall.projections.learning.own_model import HIGHEST, LOWEST, fate, model_of, moved, words
+from instant_recall.projections.learning.tuning import REFITS_KEPT, Tuning
 from instant_recall.projections.overlay import Overlay
-from instant_recall.projections.own_model import HIGHEST, LOWEST, fate, model_of, moved, words
 from instant_recall.projections.ranker import model
 from instant_recall.projections.snapshot import catch_up, latest_base
 from instant_recall.projections.snapshot_store import SnapshotStore
-from instant_recall.projections.tuning import REFITS_KEPT, Tuning
 from instant_recall.tests.small_world import NOW, World, encoder, note
 
 DEFAULT = model()

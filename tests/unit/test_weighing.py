@@ -11,8 +11,8 @@ import pytest
 from instant_recall.events import types as ev
 from instant_recall.events.envelope import Actor, draft
 from instant_recall.projections.items import UseKey
+from instant_recall.projections.learning.weighing import HEAVIEST, LIGHTEST, Counts, weight_of
 from instant_recall.projections.snapshot_store import SnapshotStore
-from instant_recall.projections.weighing import HEAVIEST, LIGHTEST, Counts, weight_of
 from instant_recall.tests.small_world import NOW, World, encoder, skill
 from instant_recall.workers.weighing import WINDOW_MS, weigh_from
 

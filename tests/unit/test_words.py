@@ -13,12 +13,12 @@ from instant_recall.events.envelope import draft
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.projections.base import empty_base
 from instant_recall.projections.building import build
-from instant_recall.projections.languages import LATIN, languages_of
+from instant_recall.projections.language.languages import LATIN, languages_of
+from instant_recall.projections.language.words import SHORT, index_terms, is_plain, request_terms, tokenize
 from instant_recall.projections.overlay import Overlay
 from instant_recall.projections.snapshot import catch_up, latest_base
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.projections.text_index import FrozenPostings, GrowingPostings, Postings, freeze, languages_in, score
-from instant_recall.projections.words import SHORT, index_terms, is_plain, request_terms, tokenize
 from instant_recall.tests.small_world import NOW, World, answers, encoder, note, skill
 
 TEXTS = [

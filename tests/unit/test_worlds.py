@@ -3,7 +3,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from instant_recall.ops.worlds import BadWorld, read_world
+from instant_recall.ops.evaluation.worlds import BadWorld, read_world
 
 TINY = Path(__file__).parent / "tiny_world"
 

@@ -1,0 +1,1 @@
+"""What a push costs: prices, tokens, and the transcripts that they are counted on."""

@@ -1,0 +1,1 @@
+"""How good the pushes are: worlds and sets played back, figures and their statistics, reports, training."""

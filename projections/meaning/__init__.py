@@ -1,0 +1,1 @@
+"""Texts as vectors: the encoders, each where it is better."""

@@ -1,0 +1,1 @@
+"""Who may see what, and what a writer may do: eligibility, readers, mutes, quarantine."""
