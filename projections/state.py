@@ -14,12 +14,11 @@ from . import replacing, shown
 from .items import Item, KeySource, Part, UseKey
 from .language.scripts import count_words
 from .language.situations import situations
-from .learning import session_keys as learning
+from .learning import session_keys
 from .learning.feedback import Feedback
 from .learning.tuning import DEFAULT, Tuning
 from .past.uses import Use, Uses
-from .policy import caps, quarantine
-from .policy import policies as policy
+from .policy import caps, policies, quarantine
 from .policy.eligibility import Reader
 from .policy.mutes import Mutes
 from .policy.readers import Readers
@@ -88,7 +87,7 @@ class State:
         if kind != "session":
             return (item,)
         session = item.partition(":")[2]
-        changed = policy.unlearned(self, session)
+        changed = policies.unlearned(self, session)
         self.uses.forget(session)
         return (item, *changed)
 
@@ -119,7 +118,7 @@ def _ended(recorded: RecordedEvent, said: ev.Millis | None = None) -> ev.Millis:
 
 
 def _key(
-    recorded: RecordedEvent, n: int, phrase: str, source: KeySource, audience: policy.Audience, session: str = ""
+    recorded: RecordedEvent, n: int, phrase: str, source: KeySource, audience: policies.Audience, session: str = ""
 ) -> UseKey:
     return UseKey(
         key=f"{recorded.event_id}/{n}",
@@ -187,7 +186,10 @@ _OWN: Final = frozenset({"owner", "import"})
 
 
 def _keys(
-    recorded: RecordedEvent, event: ev.AssetRecorded | ev.NoteRecorded, known: learning.Keys, audience: policy.Audience
+    recorded: RecordedEvent,
+    event: ev.AssetRecorded | ev.NoteRecorded,
+    known: session_keys.Keys,
+    audience: policies.Audience,
 ) -> tuple[UseKey, ...]:
     """The keys that a record brings: those it names, and those that its description tells of in the owner's words."""
     said: list[tuple[str, KeySource]] = [(phrase, "use_when") for phrase in event.use_when]
@@ -198,7 +200,7 @@ def _keys(
     # What the item says of itself is for whom the item is; the request under way was for whom it was told.
     to = {"use_when": audience, "stored": recorded.audience}
     keys = [_key(recorded, n, phrase, source, to[source]) for n, (phrase, source) in enumerate(said)]
-    return learning.recorded(keys, known)
+    return session_keys.recorded(keys, known)
 
 
 def _turn(state: State, recorded: RecordedEvent, event: ev.TurnRecorded) -> tuple[str, ...]:
@@ -208,7 +210,7 @@ def _turn(state: State, recorded: RecordedEvent, event: ev.TurnRecorded) -> tupl
     quoted = caps.cap_of(event, recorded.actor.kind) == "text"
     part = Part(event.text, f"t{event.turn}", event.role, quoted)
     # A turn for more eyes than the session has must not widen who sees the session, nor may it be seen by more.
-    audience = policy.after_turn(state, item, recorded.audience, part)
+    audience = policies.after_turn(state, item, recorded.audience, part)
     changed = state.edit(
         item,
         "session",
@@ -224,13 +226,13 @@ def _turn(state: State, recorded: RecordedEvent, event: ev.TurnRecorded) -> tupl
         by=known.by if known and known.recorded_at else recorded.actor.kind,
     )
     same = known is not None and known.audience == audience
-    return changed if same else (*changed, *policy.keys_follow(state, event.session))
+    return changed if same else (*changed, *policies.keys_follow(state, event.session))
 
 
 def _session_closed(state: State, recorded: RecordedEvent, event: ev.SessionClosed) -> tuple[str, ...]:
     item = f"session:{event.session}"
     known = state.get(item)
-    audience = policy.after_turn(state, item, recorded.audience)
+    audience = policies.after_turn(state, item, recorded.audience)
     changed = state.edit(
         item,
         "session",
@@ -247,9 +249,9 @@ def _session_closed(state: State, recorded: RecordedEvent, event: ev.SessionClos
     asked = [text for text in said if count_words(text) >= WORDS_OF_A_TURN]
     keys = [_key(recorded, n, phrase, "session", audience, event.session) for n, phrase in enumerate(asked)]
     if known is None or known.audience != audience:
-        changed += policy.keys_follow(state, event.session)
+        changed += policies.keys_follow(state, event.session)
     for helped in event.helped:
-        changed += _edit_keys(state, helped, lambda known: learning.learned(known, keys))
+        changed += _edit_keys(state, helped, lambda known: session_keys.learned(known, keys))
     for used in event.used:
         state.feedback.happened(event.session, used, opened=True)
     for used in dict.fromkeys((*event.used, *event.helped)):
@@ -287,10 +289,10 @@ def _rejected(state: State, recorded: RecordedEvent, event: ev.PointerRejected) 
 
 
 def _add_key(state: State, item: str, key: UseKey) -> tuple[str, ...]:
-    return _edit_keys(state, item, lambda known: learning.added(known, key))
+    return _edit_keys(state, item, lambda known: session_keys.added(known, key))
 
 
-def _edit_keys(state: State, item: str, change: Callable[[learning.Keys], learning.Keys]) -> tuple[str, ...]:
+def _edit_keys(state: State, item: str, change: Callable[[session_keys.Keys], session_keys.Keys]) -> tuple[str, ...]:
     """Replace the keys of an item, unless they stay the same."""
     known = state.get(item)
     before = known.keys if known else ()
@@ -299,7 +301,7 @@ def _edit_keys(state: State, item: str, change: Callable[[learning.Keys], learni
 
 
 def _key_weighed(state: State, _recorded: RecordedEvent, event: ev.KeyWeighed) -> tuple[str, ...]:
-    return _edit_keys(state, event.item, lambda known: learning.judged(known, event))
+    return _edit_keys(state, event.item, lambda known: session_keys.judged(known, event))
 
 
 def _key_added(state: State, recorded: RecordedEvent, event: ev.KeyAdded) -> tuple[str, ...]:
@@ -317,7 +319,7 @@ def _key_removed(state: State, _recorded: RecordedEvent, event: ev.KeyRemoved) -
 def _corrected(state: State, recorded: RecordedEvent, event: ev.OwnershipCorrected) -> tuple[str, ...]:
     changed: tuple[str, ...] = ()
     session = recorded.source.session
-    audience = policy.said_in(state, session, recorded.audience, event.item)
+    audience = policies.said_in(state, session, recorded.audience, event.item)
     for n, phrase in enumerate(filter(None, (event.request, event.said))):
         changed += _add_key(state, event.item, _key(recorded, n, phrase, "correction", audience, session))
     return changed[:1]
@@ -376,11 +378,11 @@ _HANDLERS: Final[dict[type[ev.Event], Callable[[State, RecordedEvent, Any], tupl
     ev.OwnershipCorrected: _corrected,
     ev.ItemSuperseded: _superseded,
     ev.ItemClosed: _closed,
-    ev.ItemMuted: policy.muted,
-    ev.ItemUnmuted: policy.muted,
-    ev.TopicMuted: policy.topics,
-    ev.TopicUnmuted: policy.topics,
-    ev.AudienceChanged: policy.audience_changed,
+    ev.ItemMuted: policies.muted,
+    ev.ItemUnmuted: policies.muted,
+    ev.TopicMuted: policies.topics,
+    ev.TopicUnmuted: policies.topics,
+    ev.AudienceChanged: policies.audience_changed,
     ev.ItemQuarantined: quarantine.quarantined,
     ev.ItemReleased: quarantine.released,
     ev.ReaderGranted: _readers,
@@ -393,5 +395,5 @@ _HANDLERS: Final[dict[type[ev.Event], Callable[[State, RecordedEvent, Any], tupl
     ev.BarSet: _tuned,
     ev.RankerRefitted: _tuned,
     ev.RankerReverted: _tuned,
-    UnreadableEvent: policy.unreadable,
+    UnreadableEvent: policies.unreadable,
 }

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ...events import types as ev
 from ...events.envelope import ActorKind, RecordedEvent, UnreadableEvent
 from ..items import Item
-from . import policies as policy
+from . import policies
 
 if TYPE_CHECKING:
     from ..state import State
@@ -136,7 +136,7 @@ def _quoted(state: State, recorded: RecordedEvent) -> RecordedEvent | None:
             return None
         audience = recorded.audience
         if known and known.recorded_at:
-            audience = policy.shared(known.audience, audience)
+            audience = policies.shared(known.audience, audience)
         return replace(recorded, event=as_text(event), audience=audience)
     known = state.get(f"session:{getattr(event, 'session', '')}")
     if isinstance(event, ev.TurnRecorded):

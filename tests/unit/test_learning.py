@@ -11,7 +11,7 @@ from instant_recall.events.envelope import draft
 from instant_recall.projections.building import build
 from instant_recall.projections.evidence import Evidence
 from instant_recall.projections.items import UseKey
-from instant_recall.projections.learning import session_keys as learning
+from instant_recall.projections.learning import session_keys
 from instant_recall.projections.meaning.encoder import Encoder, FloatArray
 from instant_recall.projections.meaning.encoders import Encoders
 from instant_recall.projections.overlay import Overlay
@@ -84,26 +84,28 @@ def test_a_thousand_sessions_leave_no_more_keys_than_the_bound_and_the_best_supp
         world.overlay.state.apply(recorded)
     keys = learned(world)
 
-    assert len(keys) == learning.MOST
+    assert len(keys) == session_keys.MOST
     assert (keys[0].phrase, keys[0].support) == (often, 5)
     assert keys[-1].phrase.endswith("nnnquay")
 
 
 def test_of_one_long_session_the_beginning_stays() -> None:
     world = World()
-    asked = [f"what{n} about{n} this{n} now{n}" for n in range(2 * learning.MOST)]
+    asked = [f"what{n} about{n} this{n} now{n}" for n in range(2 * session_keys.MOST)]
     world.happens(LARK, *session("a", *asked))
 
-    assert [key.phrase for key in learned(world)] == asked[: learning.MOST]
+    assert [key.phrase for key in learned(world)] == asked[: session_keys.MOST]
 
 
 def test_rejections_are_bounded_too_and_the_latest_stay() -> None:
     world = World()
     world.happens(LARK)
-    for n in range(learning.MOST + 3):
+    for n in range(session_keys.MOST + 3):
         world.happens(ev.PointerRejected(item="skill:lark", request=f"request{n}"), at=NOW + n)
 
-    assert [key.phrase for key in learned(world, "rejected")] == [f"request{n}" for n in range(3, learning.MOST + 3)]
+    assert [key.phrase for key in learned(world, "rejected")] == [
+        f"request{n}" for n in range(3, session_keys.MOST + 3)
+    ]
 
 
 def test_a_lighter_key_counts_less_in_words_and_in_meaning_and_a_heavier_one_more() -> None:
@@ -169,7 +171,7 @@ def test_weighing_a_key_that_is_not_there_changes_nothing() -> None:
 def test_no_key_weighs_more_or_less_than_the_bounds(weight: float, support: int, effective: float) -> None:
     key = UseKey(key="k", phrase="p", source="session", recorded_at=0, judged=weight, support=support)
 
-    assert learning.weighed(key).weight == effective
+    assert session_keys.weighed(key).weight == effective
 
 
 class Counting:
