@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..events.codec import encode
-from ..events.envelope import Actor, EventDraft, draft
+from ..events.envelope import Actor, ActorKind, EventDraft, draft
 from ..events.position import Position
 from ..events.types import ItemOpened, Millis, PushServed, SearchServed, WhyServed
 from ..projections.language.words import heard
@@ -40,14 +40,23 @@ def searched(request: SearchRequest, found: tuple[Found, ...]) -> SearchServed:
     return SearchServed(reader=request.reader, session=request.session, items=items, request=heard(request.query))
 
 
-def access(event: PushServed | SearchServed | ItemOpened | WhyServed, asked_at: Millis) -> EventDraft:
+def access(
+    event: PushServed | SearchServed | ItemOpened | WhyServed, asked_at: Millis, *, token: bool = False
+) -> EventDraft:
     """An access as it goes into the log; made before the answer goes out.
+
+    Args:
+        event: what was answered.
+        asked_at: when it was asked.
+        token: the reader has a token of its own. What it opens is in the audit, and teaches nothing: it may open what
+            it likes in the name of any session.
 
     Raises:
         InvalidEvent: the log could not take it (a control character in the session, an id of a thousand letters).
             Then there is no answer either: what nobody could ever find in an audit must not be told.
     """
-    actor = Actor() if event.reader == OWNER_NAME else Actor(kind="agent", name=event.reader)
+    kind: ActorKind = "tool" if token and isinstance(event, ItemOpened) else "agent"
+    actor = Actor() if event.reader == OWNER_NAME else Actor(kind=kind, name=event.reader)
     made = draft(event, occurred_at=asked_at, actor=actor)
     encode(made)
     return made

@@ -19,9 +19,10 @@ from .messages import PublishEvent, RememberRequest
 
 _ACCESSES: Final = frozenset({"item_opened", "item_helped", "pointer_rejected"})
 _WRITES: Final = frozenset({"note_recorded", "asset_recorded"})
-_BELOW: Final[dict[str, frozenset[str]]] = {"sub_agent": frozenset({"tool", "web"}), "tool": frozenset({"web"})}
+_BELOW: Final[dict[str, frozenset[str]]] = {"sub_agent": frozenset({"web"}), "tool": frozenset({"web"})}
 """Kinds of actor that are trusted less than a reader of some kind: its words may be passed on as theirs."""
-_ACTOR: Final[dict[str, Any]] = {"sub_agent": "agent", "tool": "tool", "owner": "owner"}
+_ACTOR: Final[dict[str, Any]] = {"sub_agent": "tool", "tool": "tool", "owner": "owner"}
+"""A sub-agent reads what others wrote, and hands it on. What comes with its token is a quotation, like a tool's."""
 
 
 def actor_of(caller: Caller) -> Actor:

@@ -214,8 +214,9 @@ class Service(KeyService, ReaderService, QuarantineService):
             item, anchor = resolving.meant(overlay, searcher, request.address)
             text = exact_text(item, anchor)
             mark, newest = searcher.versions.mark(item), searcher.versions.newest(item.id)
+            token = overlay.state.readers.has_token(request.reader)
         opened = ItemOpened(item=item.id, reader=request.reader, session=request.session, anchor=anchor)
-        self._record(answers.access(opened, view.asked_at))
+        self._record(answers.access(opened, view.asked_at, token=token))
         return OpenResponse(
             item=item.id,
             kind=item.kind,

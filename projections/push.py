@@ -12,8 +12,12 @@ from .items import Item
 from .language.trivial import is_trivial
 from .learning.own_model import model_of
 from .pointers import MOST, block, fitting, render, tokens
+from .policy.caps import FOREIGN
 from .ranker import Ranked, over, rank
 from .searcher import Searcher
+
+MOST_OF_OTHERS: Final = 2
+"""Pointers of a push that may lead to somebody else's words."""
 
 
 class Push(msgspec.Struct, frozen=True):
@@ -52,7 +56,7 @@ def compose(
     weights = model_of(searcher.tuning)
     least = weights.bar if bar is None else bar
     ranked = rank(searcher.find(request, names=names, links=links), weights)
-    fits = one_of_each(searcher, over(ranked, least, request, weights))
+    fits = few_of_others(one_of_each(searcher, over(ranked, least, request, weights)))
     seen = shown or {}
     fresh = [r for r in fits if not was_shown(r.evidence.item, seen)]
     if not fresh:
@@ -65,6 +69,12 @@ def compose(
     lines = _lines(searcher, fresh, seen)
     text = block(lines)
     return Push(tuple(zip(fresh, lines, strict=False)), text, tokens(text))
+
+
+def few_of_others(fits: list[Ranked]) -> list[Ranked]:
+    """No more than MOST_OF_OTHERS of what pages and tools said: ten pages about one thing must not crowd it out."""
+    others = [r.evidence.item.id for r in fits if r.evidence.item.by in FOREIGN][MOST_OF_OTHERS:]
+    return [r for r in fits if r.evidence.item.id not in others]
 
 
 def one_of_each(searcher: Searcher, fits: list[Ranked]) -> list[Ranked]:

@@ -29,6 +29,8 @@ TAG: Final = ":"
 SHORT: Final = 40
 """Words of a request from which its own language can be told for sure; it is then not tried in all others."""
 
+_UNSEEN: Final = dict.fromkeys(map(ord, "\u00ad\u180e\u200b\u2060\u2061\u2062\u2063\u2064\ufeff"))
+"""Letters without a shape that also say nothing of how those around them join."""
 _WORD = re.compile(r"\b\w\w+\b")
 _STOP_WORDS: Final = frozenset(STOPWORDS_EN)
 
@@ -126,7 +128,8 @@ def _words(text: str) -> list[str]:
     """Words of two letters and more, lower case; runs of letters where words are not set apart."""
     if text.isascii():
         return _WORD.findall(text.lower())
-    text = unicodedata.normalize("NFKC", text).lower().replace("\u0307", "")
+    # What nobody sees parts no word: the text is shown without it.
+    text = unicodedata.normalize("NFKC", text.translate(_UNSEEN)).lower().replace("\u0307", "")
     if not has_unspaced(text):
         return _marked().findall(text)
     return [part for run in _runs().finditer(text) for part in _parts(run[0], run.lastgroup)]

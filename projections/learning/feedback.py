@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from ...events.types import Millis
+from ..policy.eligibility import OWNER_NAME
 
 DAY_MS: Final = 86_400_000
 DAYS: Final = 60
@@ -79,7 +80,8 @@ class Feedback(msgspec.Struct):
     def pushed(self, at: Millis, session: str, items: tuple[str, ...], request: str, reader: str = "owner") -> None:
         """A push was answered."""
         day = at // DAY_MS
-        self._count(day, Day(1, bool(items), len(items), len(items) if session else 0))
+        if reader == OWNER_NAME:
+            self._count(day, Day(1, bool(items), len(items), len(items) if session else 0))
         if session and items:
             known = self.sessions.pop(session, Followed())
             shown = known.shown | {item: Shown(day) for item in items}
@@ -88,7 +90,12 @@ class Feedback(msgspec.Struct):
             asked = (*others, *mine[-PUSHES:])
             self.sessions[session] = Followed(shown, asked)
             if len(self.sessions) > SESSIONS:
-                del self.sessions[next(iter(self.sessions))]
+                del self.sessions[self._longest_untouched()]
+
+    def _longest_untouched(self) -> str:
+        """The session to let go of: one of other readers alone where there is any, so that they crowd out no other."""
+        others = (name for name, known in self.sessions.items() if all(one.reader != OWNER_NAME for one in known.asked))
+        return next(others, next(iter(self.sessions)))
 
     def happened(
         self, session: str, item: str, *, opened: bool = False, helped: bool = False, rejected: bool = False

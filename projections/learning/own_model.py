@@ -74,7 +74,7 @@ def moved(bar: float, change: str) -> float | None:
         number = math.nan
     if not 0 <= number <= 1:
         raise RecallError(f"The bar cannot be {change!r:.40}. Say more, less, default, or a number from 0 to 1.")
-    return number
+    return number + 0.0  # of a negative zero the plain one
 
 
 def _stepped(bar: float, step: float) -> float:

@@ -21,6 +21,7 @@ from ..items import Item, UseKey
 from ..language.instances import need_of
 from ..language.words import heard, tokenize
 from ..meaning.encoders import Encoders
+from ..policy.eligibility import OWNER_NAME
 from ..ranker import Ranked
 from ..searcher import Searcher
 
@@ -181,6 +182,8 @@ class Pointers:
         known.tells = True
         wanted = request.strip()
         showing = [one for one in known.pointed if one.item == item and wanted in {"", one.request.strip()}]
+        # Another reader may name the owner's session: its pushes must not take what became of the owner's.
+        showing = [one for one in showing if one.reader == OWNER_NAME] or showing
         if showing:
             last = showing[-1]
             last.labels &= frozenset(recorded.audience)

@@ -19,6 +19,7 @@ from rapidfuzz.distance import OSA
 from ..items import Item
 from ..language.languages import small_words
 from ..language.scripts import LATIN_END, is_pair, is_unspaced, may_end, may_start, spelled_out, stem_by_script
+from .grammar import DETERMINERS, JOINS, PREPOSITIONS, PRONOUNS
 from .name_evidence import Verdict
 from .sentence import Token, tokens
 
@@ -59,6 +60,9 @@ class Span(NamedTuple):
 Judge = Callable[[Sequence[Token], int, int, str, frozenset[int]], Verdict]
 """Whether the words from one place of a sentence to another (exclusive) are meant as the name of an item. The last
 argument has the places of all words that spell a name: what they say of each other is no evidence."""
+
+
+_SMALL: Final = DETERMINERS | PRONOUNS | PREPOSITIONS | JOINS
 
 
 @cache
@@ -217,7 +221,12 @@ def _visible(found: Iterable[Span], *allowed: Callable[[str], bool]) -> list[Spa
 
 
 def _can_be_named(words: list[str]) -> bool:
-    """Whether a name is neither too long to be looked for nor too short to be meant."""
+    """Whether a name is neither too long to be looked for nor too short to be meant, nor made of small words alone.
+
+    A thing called "the" would be named by every sentence.
+    """
+    if all(word in _SMALL for word in words):
+        return False
     letters = sum(map(is_unspaced, words))
     return len(words) - letters <= LONGEST and letters <= LONGEST_RUN and _long_enough("".join(words))
 

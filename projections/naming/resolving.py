@@ -11,6 +11,7 @@ from ..items import Item
 from ..language.words import heard
 from ..overlay import Overlay
 from ..plain import shown_id
+from ..policy.caps import FOREIGN
 from ..searcher import Searcher
 from .names import NAMED_KINDS, Span, named_in
 from .sentence import tokens
@@ -96,7 +97,9 @@ def titled(searcher: Searcher, wanted: str) -> Item | None:
     if not title:
         return None
     found = {e.item.id: e.item for e in searcher.find(wanted, names=False, links=False) if _plain(e.item.name) == title}
-    return found[_the_one(sorted(found))] if found else None
+    # What a page or a tool calls itself must not stand in the way of what the owner calls theirs.
+    own = [item for item in found if found[item].by not in FOREIGN]
+    return found[_the_one(sorted(own or found))] if found else None
 
 
 def subject(overlay: Overlay, searcher: Searcher, wanted: str, *, owner: bool) -> str:

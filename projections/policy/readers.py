@@ -121,6 +121,11 @@ class Readers:
         """Name of the reader whose token has this hash, whether or not its grant still counts; empty: nobody's."""
         return self._by_token.get(token_hash, "") if token_hash else ""
 
+    def has_token(self, name: str) -> bool:
+        """Whether a reader comes with a token that lets it be no more than itself."""
+        found = self.grants.get(name)
+        return found is not None and found.kind != "owner" and bool(found.token_hash)
+
     def reader(self, name: str, now: Millis) -> Reader:
         """The reader of that name at `now`. One whose grant does not count has no scopes, and so sees nothing."""
         if name == OWNER_NAME:
