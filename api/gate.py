@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ..events.envelope import ActorKind, EventDraft
+from ..events.envelope import Actor, ActorKind, EventDraft
 from ..events.errors import Refused
 from ..events.types import AssetRecorded, Event, NoteRecorded, TurnRecorded
 from ..projections.items import Item
@@ -45,11 +45,11 @@ def check_caps(write: EventDraft, known: Known) -> None:
             f"Only what {who} recorded itself may {who} end. If the owner ends it, publish it as the owner's."
         )
     if cap == "text":
-        _check_text(event, actor, known)
+        _check_text(event, write.actor, known)
 
 
-def _check_text(event: Event, actor: ActorKind, known: Known) -> None:
-    who = _WHO[actor]
+def _check_text(event: Event, actor: Actor, known: Known) -> None:
+    who = _WHO[actor.kind]
     if isinstance(event, AssetRecorded):
         raise Refused(f"What {who} says is kept as a note, not as a {event.kind}. Publish it as note_recorded.")
     if isinstance(event, NoteRecorded):
@@ -59,14 +59,14 @@ def _check_text(event: Event, actor: ActorKind, known: Known) -> None:
         if is_taken(known(event.item), actor):
             raise Refused(f"Something else has this id, and {who} may not record it anew. Give the note another id.")
     if isinstance(event, TurnRecorded):
-        if actor != "import" and event.role != "tool":
+        if actor.kind != "import" and event.role != "tool":
             raise Refused(f"What {who} says is no turn of the {event.role}'s. Publish it with the role `tool`.")
         session = known(_subject(event))
         if any(part.anchor == f"t{event.turn}" and not part.quoted for part in (session.parts if session else ())):
             raise Refused(
                 f"Turn {event.turn} of this session was said already, and not by {who}. Give it another number."
             )
-    elif not isinstance(event, AssetRecorded | NoteRecorded) and not is_own(known(_subject(event)), actor):
+    elif not isinstance(event, AssetRecorded | NoteRecorded) and not is_own(known(_subject(event)), actor.kind):
         raise Refused(f"How a session ended is not for {who} to say, unless all of it is. Publish it as the owner's.")
 
 

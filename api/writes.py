@@ -72,7 +72,7 @@ class Writer:
         event_id = request.event_id or new_event_id()
         kind = request.kind or "note"
         item = request.item or f"{kind}:{slug(request.name) or event_id}"
-        if not request.item and request.actor.kind in FOREIGN and is_taken(self._known(item), request.actor.kind):
+        if not request.item and request.actor.kind in FOREIGN and is_taken(self._known(item), request.actor):
             item = f"{kind}:{event_id}"  # a page may be called as something of the owner's is
         event: Event
         if request.kind is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 from msgspec.structs import replace
 
 from ...events import types as ev
-from ...events.envelope import ActorKind, RecordedEvent, UnreadableEvent
+from ...events.envelope import Actor, ActorKind, RecordedEvent, UnreadableEvent
 from ..items import Item
 from . import policies
 
@@ -112,11 +112,19 @@ def is_own(item: Item | None, actor: ActorKind) -> bool:
     return item is not None and item.recorded_at != 0 and item.by == actor
 
 
-def is_taken(item: Item | None, actor: ActorKind) -> bool:
-    """Whether an id stands for something that this kind of actor may not record anew: another's item, or its keys."""
-    if item is None or actor not in FOREIGN:
+def is_taken(item: Item | None, actor: Actor) -> bool:
+    """Whether an id stands for something that this actor may not record anew: another's item, or its keys.
+
+    Ids with a reader's name in front are that reader's, whatever stands there: else it could find out what does.
+    """
+    if item is None or actor.kind not in FOREIGN or has_own_id(item.id, actor):
         return False
     return item.by not in FOREIGN and (item.recorded_at != 0 or bool(item.keys))
+
+
+def has_own_id(item: str, actor: Actor) -> bool:
+    """Whether an id is one of those that a reader with a token records under."""
+    return bool(actor.name) and item.partition(":")[2].startswith(f"{actor.name}~")
 
 
 def _without_others(state: State, recorded: RecordedEvent) -> RecordedEvent:
@@ -132,10 +140,10 @@ def _quoted(state: State, recorded: RecordedEvent) -> RecordedEvent | None:
     event, actor = recorded.event, recorded.actor.kind
     if isinstance(event, ev.AssetRecorded | ev.NoteRecorded):
         known = state.get(event.item)
-        if is_taken(known, actor):
+        if is_taken(known, recorded.actor):
             return None
         audience = recorded.audience
-        if known and known.recorded_at:
+        if known and known.recorded_at and not has_own_id(event.item, recorded.actor):
             audience = policies.shared(known.audience, audience)
         return replace(recorded, event=as_text(event), audience=audience)
     known = state.get(f"session:{getattr(event, 'session', '')}")

@@ -183,3 +183,11 @@ def test_it_reads_as_a_sentence() -> None:
             "50 % were used (9 to 91 %)",
         ),
     ]
+
+
+def test_pushes_of_other_readers_are_not_counted_and_crowd_out_no_session_of_the_owners() -> None:
+    crowd = [push("skill:x", session=f"s{n}", reader="scout") for n in range(SESSIONS + 20)]
+    state = overlay_of(log_of(push("skill:a", session="mine"), *crowd, opened("skill:a", session="mine"))).state
+
+    assert state.feedback.last(7, NOW) == Day(pushes=1, spoke=1, pointers=1, followed=1, opened=1, used=1)
+    assert "mine" in state.feedback.sessions

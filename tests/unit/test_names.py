@@ -7,6 +7,7 @@ import time
 import pytest
 from instant_recall.projections.items import Item
 from instant_recall.projections.naming.names import NameIndex, named_in
+from instant_recall.tests.small_world import World, skill
 
 WORDS = "put the under study letter bacon badge is up what does it for a on"
 ORDINARY = frozenset(WORDS.split())
@@ -141,3 +142,12 @@ def test_a_name_of_endless_letters_is_found_when_said_and_costs_no_more_than_its
     assert named("is heorn up", table) == ["heron"]
     table.remove("long")
     assert named(f"is {endless} up", table) == []
+
+
+def test_what_is_made_of_small_words_alone_is_no_name() -> None:
+    world = World()
+    world.happens(skill("the", description="Whatever"), skill("kestrel", aliases=("our", "in the")))
+
+    named = world.searcher().named
+    assert named("where is the mooring chart in the hut, our own one") == {}
+    assert named("use kestrel") == {"skill:kestrel": 0}

@@ -259,3 +259,7 @@ def test_a_snapshot_at_any_point_keeps_bar_and_refits_as_a_replay_does(cut: int,
     assert resumed.state.tuning == replayed.state.tuning
     assert digest(resumed.state) == digest(replayed.state)
     assert (resumed.state.tuning.bar, model_of(resumed.state.tuning).bias) == (0.5, -3.0)
+
+
+def test_a_negative_zero_is_a_zero() -> None:
+    assert str(moved(0.5, "-0.0")) == "0.0"

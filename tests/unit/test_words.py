@@ -196,3 +196,9 @@ def test_the_seam_between_two_words_of_a_run_weighs_nothing() -> None:
         scores("服务", frozen(texts), [True] * 2)[0], rel=0.2
     )
     assert scores("请把服务器", frozen(texts), [True] * 2) == pytest.approx(scores("服务器", frozen(texts), [True] * 2))
+
+
+def test_a_letter_that_nobody_sees_parts_no_word() -> None:
+    plain = tokenize(["the divorce lawyer"])
+
+    assert tokenize(["the di\u00advorce law\u200byer", "the \ufeffdivorce\u2060 lawyer"]) == plain * 2
