@@ -34,6 +34,8 @@ class Evidence(msgspec.Struct, gc=False):
     """Cosine with the best key that says what the item is not for."""
     named: int = -1
     """Place among the named items of the request, from 0; -1 when the request does not name it."""
+    best_keys: frozenset[tuple[bool, int]] = frozenset()
+    """Rows of the use keys that speak most for it: whether in the overlay's segment, and the number there."""
     anchor: str = ""
     """Where in the item the best matching text stands."""
     best_text: float = 0.0

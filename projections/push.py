@@ -102,5 +102,5 @@ def _line(searcher: Searcher, ranked: Ranked, shown: Mapping[str, str], *, lean:
     item = ranked.evidence.item
     older = searcher.peek_name(item.supersedes) if item.supersedes and item.supersedes in shown else ""
     seed = searcher.peek_name(ranked.evidence.linked_to) if ranked.route == "link" else ""
-    keys = () if lean else searcher.visible_keys(item)
+    keys = () if lean else searcher.keys_for(ranked.evidence)
     return render(item, ranked.evidence.anchor, keys, older, seed, searcher.versions.mark(item))

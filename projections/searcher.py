@@ -28,7 +28,7 @@ from .past.look_back import Asked, Place, meant
 from .past.uses import Use
 from .policy.eligibility import BoolArray, Reader, Rule, is_old, only_over, rule_of
 from .policy.mutes import TopicMute
-from .rows import OPENING, TEXT, TOPIC, USE, Row
+from .rows import OPENING, TEXT, TOPIC, USE, Row, row_of_key
 from .text_index import Scores, languages_in, score
 from .versions import Versions
 
@@ -128,6 +128,22 @@ class Searcher:
         """The name of an item that this reader was shown before, valid or not any more; empty for one held back."""
         ordinal = self._overlay.ordinal(item)
         return "" if ordinal is None or not only_over(int(self._refused[ordinal])) else self._known(item).name
+
+    def keys_for(self, evidence: Evidence) -> list[UseKey]:
+        """The keys that the reader may see of an item that was found, what speaks most for it first."""
+        keys = self.visible_keys(evidence.item)
+        if len(keys) < 2 or not evidence.best_keys:
+            return keys
+        places = {
+            (row.kind, row.text, row.audience): (not in_base, number)
+            for row, (in_base, number) in self._overlay.numbered(evidence.item).items()
+        }
+
+        def speaks(key: UseKey) -> bool:
+            row = row_of_key(key)
+            return places.get((row.kind, row.text, row.audience)) in evidence.best_keys
+
+        return sorted(keys, key=speaks, reverse=True)
 
     def visible_items(self) -> Iterable[Item]:
         """Every item that the reader may see."""
@@ -319,11 +335,16 @@ class Searcher:
         item = self._item(ordinal)
         evidence = Evidence(item, named=named.get(item.id, -1), request_weight=weight)
         texts: list[tuple[float, str]] = []
+        needs: list[tuple[float, tuple[bool, int]]] = []
         for look, rows in zip(looked, self._overlay.rows(ordinal), strict=True):
             for row, kind, words, meaning in look.facts(rows):
                 evidence.take(kind, words, meaning)
+                if kind == USE:
+                    needs.append((words + max(meaning, 0.0), (look is not looked[0], row)))
                 if kind in {TOPIC, OPENING, TEXT}:
                     texts.append((words + max(meaning, 0.0), look.segment.anchor(row)))
+        most = max((need for need, _ in needs), default=0.0)
+        evidence.best_keys = frozenset(place for need, place in needs if need == most > 0)
         # Of a session the turn is wanted, also when its project or outcome says it better.
         texts = [text for text in texts if text[1]] or texts if item.kind == "session" else texts
         evidence.best_text = max((text for text, _ in texts), default=0.0)

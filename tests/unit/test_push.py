@@ -217,3 +217,13 @@ def test_the_line_of_a_newer_version_does_not_tell_of_an_older_one_that_is_held_
 
     assert "Replaces: lark" in before
     assert "lark" not in pushed(world, "ask heron", shown=shown).block
+
+
+def test_behind_for_stands_the_need_that_speaks_most_for_the_thing() -> None:
+    world = World()
+    needs = ("put address labels on the parcels", "make a big poster for the concert")
+    world.happens(ev.AssetRecorded(item="machine:otter", kind="machine", name="otter", use_when=needs))
+
+    for request, told in (("a poster for the concert", needs[1]), ("labels on these parcels", needs[0])):
+        [(_, line)] = compose(world.searcher(), request, bar=0.0).pointers
+        assert f"For: {told}" in line
