@@ -14,7 +14,9 @@ import msgspec
 import numpy as np
 
 from ..events.moment import time_text
+from .bar import chance
 from .items import Item
+from .language.scripts import count_words
 from .language.trivial import is_trivial
 from .learning.own_model import model_of
 from .overlay import Overlay
@@ -205,7 +207,8 @@ def _outcome(push: _Push, ranked: list[Ranked], place: int, *, owner: bool) -> _
     mine, pushed = ranked[place], push.pointers()
     item = mine.evidence.item
     if item.id in pushed:
-        return _Outcome("found", "", "", f"It is in the push, in place {pushed.index(item.id) + 1}.")
+        found = f"It is in the push, in place {pushed.index(item.id) + 1}."
+        return _Outcome("found", "", "", found + _over(push, ranked))
     if was_shown(item, push.shown):
         rule: FilterRule = "already_shown" if owner else ""
         return _Outcome("filtered", rule, "", _refused(rule, item, push.searcher))
@@ -217,6 +220,15 @@ def _outcome(push: _Push, ranked: list[Ranked], place: int, *, owner: bool) -> _
     cut = _cut(push, ranked, place, pushed)
     told = _CUTS[cut].format(probability=mine.probability, bar=push.bar, rank=place + 1)
     return _Outcome("drowned", "", cut, f"It was found and not pushed: {told}.")
+
+
+def _over(push: _Push, ranked: list[Ranked]) -> str:
+    """What the bar was held against, where it decided."""
+    odds = model_of(push.searcher.tuning).push.of(count_words(push.request))
+    likely = chance([one.probability for one in ranked], odds)
+    if likely < push.bar or not push.bar:
+        return ""
+    return f" The chance that one of its pointers helps is {likely:.3f}; that is what the bar of {push.bar:.3f} means."
 
 
 def _about_its_name(push: _Push, item: str) -> str:
