@@ -101,7 +101,7 @@ class Service(KeyService, ReaderService, QuarantineService):
         self._record = record or (lambda access: self._log.append([access]) and None)
         self._shown: Callable[[str, str], dict[str, str]] = getattr(record, "shown", lambda _session, _reader: {})
         self._settle: Callable[[], bool] = getattr(record, "settle", lambda: True)
-        self._writer = Writer(log, clock, self._item_now)
+        self._writer = Writer(log, clock, self._item_now, lambda wanted: self._resolve(wanted, spelled=True))
         self._follower = Follower(log, encoders, snapshots)
         self._history = History(log, encoders, snapshots)
         self._started = time.monotonic()
@@ -294,7 +294,7 @@ class Service(KeyService, ReaderService, QuarantineService):
         return self._writer.publish(request)
 
     def remember(self, request: RememberRequest) -> WriteResponse:
-        """Keep a note, or an asset when `kind` is given. Raises as `publish` does."""
+        """Keep a note, or an asset when `kind` is given. Raises as `publish` does; of what it replaces as `forget`."""
         return self._writer.remember(request)
 
     def correct(self, request: CorrectRequest) -> WriteResponse:

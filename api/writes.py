@@ -37,12 +37,16 @@ class Writer:
         log: the owner's log.
         clock: milliseconds UTC, for events that do not say when they happened.
         known: an item as it stands now, by its id.
+        resolve: the owner's item of this id, address or name; it raises when there is none, or several.
     """
 
-    def __init__(self, log: EventLog, clock: Callable[[], Millis], known: Known = lambda _item: None) -> None:
+    def __init__(
+        self, log: EventLog, clock: Callable[[], Millis], known: Known, resolve: Callable[[str], Item]
+    ) -> None:
         self._log = log
         self._clock = clock
         self._known = known
+        self._resolve = resolve
 
     def publish(self, request: PublishRequest) -> PublishResponse:
         """See Service.publish."""
@@ -74,6 +78,11 @@ class Writer:
         item = request.item or f"{kind}:{slug(request.name) or event_id}"
         if not request.item and request.actor.kind in FOREIGN and is_taken(self._known(item), request.actor):
             item = f"{kind}:{event_id}"  # a page may be called as something of the owner's is
+        supersedes = request.supersedes or None
+        if supersedes and request.actor.kind not in FOREIGN:  # those may replace nothing: they are told that alone
+            supersedes = self._resolve(supersedes).id
+            if not request.item and item in self._versions(supersedes):
+                item += f"-{event_id[-12:]}"  # it has the name of what it replaces, and must not be recorded over it
         event: Event
         if request.kind is None:
             event = NoteRecorded(
@@ -83,7 +92,7 @@ class Writer:
                 address=request.address or item,
                 use_when=request.use_when,
                 request=request.request,
-                supersedes=request.supersedes,
+                supersedes=supersedes,
             )
         else:
             event = AssetRecorded(
@@ -96,13 +105,23 @@ class Writer:
                 address=request.address or item,
                 use_when=request.use_when,
                 request=request.request,
-                supersedes=request.supersedes,
+                supersedes=supersedes,
             )
         return self._write(
             draft(_unpushed(event), occurred_at=self._clock(), actor=request.actor, source=request.source,
                   audience=request.audience, event_id=event_id),
             item,
         )  # fmt: skip
+
+    def _versions(self, item: str) -> list[str]:
+        """Ids of an item and of the versions before it; on a second try as on the first."""
+        found: list[str] = []
+        following: str | None = item
+        while following and following not in found:
+            found.append(following)
+            known = self._known(following)
+            following = known.supersedes if known else None
+        return found
 
     def correct(self, request: CorrectRequest, item: Item) -> WriteResponse:
         """See Service.correct; `item` is the one that the request means."""
