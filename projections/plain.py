@@ -11,6 +11,9 @@ import unicodedata
 from typing import Final
 from urllib.parse import quote
 
+from .language.lookalikes import MARKS as _ACCENTS
+from .language.lookalikes import unaccented, unmixed
+
 _SPARE: Final = 8
 """How many times the wanted length is looked at: the rest would be cut off anyway."""
 _MARKS: Final = 2
@@ -29,25 +32,58 @@ _WIDE_ASCII: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 
 _MARKUP = re.compile(r"[`*_<>\[\]{}|#\\]+")
 _TOP = (
-    r"(?:com|net|org|io|dev|app|ai|co|me|info|biz|xyz|ru|cn|de|uk|eu|fr|top|site|online|link|click|ly|gg|example|onion)"
+    r"(?:com|net|org|io|dev|app|ai|co|me|info|biz|xyz|ru|cn|de|uk|eu|fr|top|site|online|link|click|ly|gg"
+    r"|example|onion)"
 )
 _LINK = re.compile(
-    rf"\w[\w+.-]*:/\S*|//\S*|\bwww\.\S+|\b(?:mailto|javascript|data|vbscript|file):\S*|\b(?:[\w-]+\.)+{_TOP}[/?:]\S*",
+    rf"\w[\w+.-]*:/\S*|//\S*|\bwww\.\S+|\b(?:mailto|javascript|data|vbscript|file):\S*"
+    rf"|\b(?:[\w-]+[.。｡])+{_TOP}[/?:]\S*"
+    # a number behind the slash tells how large a network is
+    r"|\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?[/?](?!\d{1,2}(?![\w/?]))\S*",
     re.I,
 )
-_LABEL = re.compile(r"(Open|For|Used with|Replaces|instant-recall)\s*:[\s:]*", re.I)
+_COLONS: Final = ":\u0589\u05c3\u0903\u1361\u17d6"
+"""The colon, and what stands for something else in its own script, and looks like one."""
+_LABEL = re.compile(
+    rf"(Open|For|Used\s+with|Replaces|instant[-\u2010-\u2015\u2212]recall)\s*[{_COLONS}][\s{_COLONS}]*", re.I
+)
 """What begins a part of a pointer."""
+_COLON = re.compile(rf"[{_ACCENTS}]*[{_COLONS}]")
+_PROVENANCE = re.compile(
+    r"\((?:\s*|[^()]*\b(?:from an? (?:\w+ )?(?:web|page|tool)"
+    r"|from (?:the|your|its) (?:owner|user|web|tool)|by the (?:owner|user)"
+    r"|owner['’]s|trusted|verified|approved|authori[sz]ed|instant-recall|old, replaced|replaced by)\b[^()]*)(?:\)|$)",
+    re.I,
+)
+"""A parenthesis like those that a pointer puts behind a name, or that vouches for it; or an empty one."""
+_ROUND: Final = str.maketrans("()", "  ")
 
 
 def clean(text: str, limit: int) -> str:
     """One line of plain text of at most `limit` columns, cut at a word with an ellipsis; empty when nothing is left."""
     piece = text[: limit * _SPARE]
     if not piece.isascii():
-        piece = _UNSEEN.sub(" ", _JOINING.sub("", piece)).translate(_WIDE_ASCII)
+        piece = unmixed(_UNSEEN.sub(" ", _JOINING.sub("", piece)).translate(_WIDE_ASCII))
     line = "".join(letter if letter.isprintable() else " " for letter in piece) if not piece.isprintable() else piece
     line = _LINK.sub(" ", _MARKUP.sub(" ", line))
-    line = " ".join(_LABEL.sub(r"\1 ", line).split())
+    line = _LABEL.sub(r"\1 ", line)
+    if not line.isascii() and _LABEL.search(unaccented(line)):  # with marks on its letters
+        line = _COLON.sub(" ", line)
+    line = " ".join(line.split())
     return _cut(_without_piles(line), limit)
+
+
+def title(text: str, limit: int, *, foreign: bool) -> str:
+    """A name that somebody else than the owner gave, like `clean`, without a parenthesis like those we put behind one.
+
+    Args:
+        text: the name.
+        limit: columns that it may take.
+        foreign: a page's or a tool's: it has no parentheses at all, since one with our own words follows.
+    """
+    line = unmixed(_JOINING.sub("", text[: limit * _SPARE]).translate(_WIDE_ASCII))
+    line = _PROVENANCE.sub(" ", _PROVENANCE.sub(" ", line))
+    return clean(line.translate(_ROUND) if foreign else line, limit)
 
 
 def shown_id(text: str) -> str:

@@ -8,7 +8,8 @@ from typing import Final
 
 from .items import Item, UseKey
 from .language.scripts import count_unspaced
-from .plain import clean, shown_id
+from .plain import clean, shown_id, title
+from .speaking import gives_orders
 
 MOST: Final = 5
 """Pointers in a push."""
@@ -27,13 +28,6 @@ _POINTER_LINE = re.compile(r"[\s>|]*\[\w+\] .*Open: \S")
 
 _PIECE = re.compile(r"\w{1,6}|[^\w\s]")
 _SENTENCE = re.compile(r"(?<=[.!?])\s")
-_COMMAND = re.compile(
-    r"\b(?:you (?:must|should|need to|have to|are to|shall|will)"
-    r"|(?:always|never|only) (?:use|call|invoke|run|do|open|ask)|must (?:be )?(?:used?|called?|invoked?|run)"
-    r"|ignore|disregard|mandatory|before (?:anything|any other|doing))\b",
-    re.I,
-)
-"""How a text from elsewhere tells a reader what to do; then its name alone is told."""
 _TITLED: Final = {"web": "from a web page", "tool": "from a tool"}
 """What is told of somebody else's text beside its title."""
 
@@ -81,7 +75,7 @@ def _said(item: Item, anchor: str) -> tuple[str, str]:
         return said, f"{_TITLED[item.by].removeprefix('from ')} says"
     if part is not None and (part.quoted or part.role == "tool") and not item.purpose:
         return said, "it says there"
-    return said, "it says of itself" if item.by == "import" and _COMMAND.search(said) else ""
+    return said, "it says of itself" if item.by == "import" and gives_orders(said) else ""
 
 
 def render(
@@ -104,9 +98,10 @@ def render(
     """
     purpose = clean(gist(item, anchor), _PURPOSE)
     keys = (key.phrase for key in visible_keys if not key.negative)
-    need = next((phrase for phrase in keys if item.by != "import" or not _COMMAND.search(phrase)), "")
+    need = next((phrase for phrase in keys if item.by != "import" or not gives_orders(phrase)), "")
     # An id says nothing to a reader, and stands behind "Open:" as it is.
-    name = clean(item.name, _NAME) or ("" if purpose else clean(item.id, _NAME))
+    given = clean(item.name, _NAME) if item.by == "owner" else title(item.name, _NAME, foreign=item.by in _TITLED)
+    name = given or ("" if purpose else clean(item.id, _NAME))
     marks = ", ".join(filter(None, (_TITLED.get(item.by, ""), clean(mark, _MARK))))
     name = f"{name or clean(item.id, _NAME)} ({marks})" if marks else name
     pieces = [f"[{item.kind}] {': '.join(filter(None, (name, purpose)))}"]

@@ -12,14 +12,14 @@ import base64
 import binascii
 import codecs
 import re
-import unicodedata
 from collections.abc import Callable, Iterator
 from typing import Final
 from urllib.parse import unquote
 
 import msgspec
 
-from . import orders
+from . import disguises, orders, tongues
+from .orders import Order
 
 READ: Final = 1_000_000
 """Characters of a text that are looked at from either end."""
@@ -92,8 +92,7 @@ _TAGS: Final = 0xE0000
 _TAG_RUN = re.compile("[\U000e0001\U000e0020-\U000e007f]+")
 _FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f")
 """England, Scotland, Wales: the one use of tag characters that people see."""
-_UNSEEN = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-                     "\u3164\ufeff\uffa0\ufff0-\ufff8\U0001d173-\U0001d17a\U000e0000-\U000e0fff]")  # fmt: skip
+_UNSEEN = re.compile(f"[{disguises.UNSEEN}]")
 _ZERO_WIDTH_RUN = re.compile(
     "[\u200b-\u200f\u2060-\u2064\u180e\ufeff\u034f]{6,}|[\U000e0100-\U000e01ef\ufe00-\ufe0f]{4,}"
 )
@@ -127,10 +126,10 @@ def _overridden(text: str) -> Sign | None:
 
 def _broken_up(text: str) -> Sign | None:
     """An order that comes together only when the invisible characters in its words are left out."""
-    if text.isascii() or not _UNSEEN.search(text):
+    if text.isascii() or (whole := disguises.unbroken(text)) == text:
         return None
-    found = orders.find(_UNSEEN.sub("", text))
-    if found is None or orders.find(text) is not None:
+    found = _order_read(whole.lower())
+    if found is None or _order_read(text.lower()) is not None:
         return None
     place = _UNSEEN.search(text)
     return _sign(f"invisible characters hide that it {found.what}", text, place.start() if place else 0)
@@ -138,7 +137,7 @@ def _broken_up(text: str) -> Sign | None:
 
 def _behind_a_gap(text: str) -> Sign | None:
     for gap in _GAP.finditer(text):
-        found = orders.find(text[gap.end() : gap.end() + 2_000])
+        found = _order_in(text[gap.end() : gap.end() + 2_000])
         if found:
             return _sign(f"behind a long gap it {found.what}", text, gap.end() + found.start)
     return None
@@ -172,7 +171,7 @@ def _unseen_markup(text: str) -> Sign | None:
     if "<" not in text and "[" not in text and "\\" not in text:
         return None
     for at, inner in _comments(text):
-        if found := orders.find(inner):
+        if found := _order_in(inner):
             return _sign(f"in a comment it {found.what}", text, at + found.start)
     for pattern, where in (
         (_DEFINED, "in a comment"),
@@ -182,7 +181,7 @@ def _unseen_markup(text: str) -> Sign | None:
     ):
         for match in pattern.finditer(text):
             inner = match[match.lastindex or 0]
-            found = orders.find(inner)
+            found = _order_in(inner)
             if found:
                 return _sign(f"{where} it {found.what}", text, match.start(match.lastindex or 0) + found.start)
     return None
@@ -202,7 +201,11 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
 
 # --- what is written in code ------------------------------------------------------------------------------------------
 
-_BASE64 = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{24,}={0,2}(?![\w+/=-])")
+_BASE64 = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{22,}={0,2}(?![\w+/=-])")
+_BASE64_LINES = re.compile(
+    r"(?<![\w+/=-])(?:[A-Za-z0-9+/_-]{40,100}[ \t]*\r?\n[ \t>]*){1,60}[A-Za-z0-9+/_-]{2,100}={0,2}(?![\w+/=-])"
+)
+"""A long piece is written on several lines."""
 _HEX = re.compile(
     r"\b[0-9a-fA-F]{2}(?:[ :]?[0-9a-fA-F]{2}){19,}\b|(?:\\x[0-9a-fA-F]{2}){12,}|(?:\\u00[0-9a-fA-F]{2}){12,}"
 )
@@ -220,7 +223,7 @@ _CODED: Final = 4_000
 
 def _coded(text: str) -> Sign | None:
     for kind, at, plain in _decoded(text):
-        found = orders.find(plain)
+        found = _order_in(plain)
         if found:
             return _sign(f"in {kind} it {found.what}", text, at)
     return None
@@ -229,6 +232,8 @@ def _coded(text: str) -> Sign | None:
 def _decoded(text: str) -> Iterator[tuple[str, int, str]]:
     for match in _BASE64.finditer(text):
         yield "base64", match.start(), _from_base64(match[0][:_CODED])
+    for match in _BASE64_LINES.finditer(text):
+        yield "base64", match.start(), _from_base64(re.sub(r"[\s>]+", "", match[0])[:_CODED])
     for match in _HEX.finditer(text):
         digits = re.sub(r"[^0-9a-fA-F]", "", re.sub(r"\\u00|\\x", "", match[0]))[:_CODED]
         yield "hexadecimal", match.start(), _printable(bytes.fromhex(digits[: len(digits) // 2 * 2]))
@@ -245,7 +250,8 @@ def _from_base64(piece: str) -> str:
     if bare.isalpha() and (bare.islower() or bare.isupper()):
         return ""
     try:
-        return _printable(base64.b64decode(bare[: len(bare) // 4 * 4]))
+        bare = bare[:-1] if len(bare) % 4 == 1 else bare
+        return _printable(base64.b64decode(bare + "=" * (-len(bare) % 4)))
     except (binascii.Error, ValueError):
         return ""
 
@@ -289,9 +295,49 @@ def _exfiltration(text: str) -> Sign | None:
 
 def _open_order(text: str) -> Sign | None:
     found = orders.find(text)
-    if found is None and not unicodedata.is_normalized("NFKC", text):
-        found = orders.find(unicodedata.normalize("NFKC", text))  # letters that are wide, in a circle, or in bold
-    return _sign(f"it {found.what}", text, found.start) if found else None
+    if found is not None:
+        return _sign(f"it {found.what}", text, found.start)
+    undressed = disguises.undressed(text)
+    at = tongues.find(undressed)
+    if at is not None:
+        return _sign(f"it {tongues.WHAT}", text if len(text) == len(undressed) else undressed, at)
+    return next(
+        (
+            _sign(f"in disguise it {found.what}", reading, found.start)
+            for reading in _readings(text, undressed)
+            if (found := _order_read(reading))
+        ),
+        None,
+    )
+
+
+def _order_in(text: str) -> Order | None:
+    """The first order in a piece, plainly written or in disguise; where it begins is told of the piece as it reads."""
+    found = orders.find(text)
+    if found is not None:
+        return found
+    undressed = disguises.undressed(text)
+    at = tongues.find(undressed)
+    if at is not None:
+        return Order(tongues.WHAT, at)
+    return next(filter(None, map(_order_read, _readings(text, undressed))), None)
+
+
+def _readings(text: str, undressed: str) -> list[str]:
+    """What a text reads as under its disguise, where that is something else."""
+    read = disguises.read(undressed)
+    return [
+        *([undressed] if undressed != text.lower() else []),
+        *([read] if read != undressed else []),
+    ]
+
+
+def _order_read(reading: str) -> Order | None:
+    found = orders.find(reading)
+    if found is not None:
+        return found
+    at = tongues.find(reading)
+    return None if at is None else Order(tongues.WHAT, at)
 
 
 _ANYWHERE: Final = (

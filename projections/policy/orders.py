@@ -25,7 +25,7 @@ class Order(NamedTuple):
 
 _PARTS: Final = {
     "DROP": "ignore|disregard|forget|override|overrule|bypass|neglect|discard|do not follow|don['’]?t follow|"
-    "stop following|pay no attention to",
+    "stop following|pay no (?:attention|heed) to|do not (?:obey|heed)|don['’]?t (?:obey|heed)",
     "BEFORE": "previous|prior|earlier|above|preceding|foregoing|original|existing|initial|former|system|safety|your|"
     "you were given|you have been given|given to you",
     "RULES": "(?:instruction|direction|directive|guideline|guardrail|restriction|rule|prompt|programming|"
@@ -61,26 +61,21 @@ _PARTS: Final = {
 _SHAPES: Final = (
     (
         "tells an assistant to drop its instructions",
-        "ignor disregard forget overrid overrul bypass neglect discard follow no_attention new_instruction new_system "
-        "vergiss missachte olvid omite desobedece desconsider esque dimentica oubli negeer игнор забудь 忽略 "
-        "无视 無視 忘",
+        "ignor disregard forget overrid overrul bypass neglect discard follow no_attention heed obey "
+        "told_ no_longer new_instruction new_system",
         r"""
         \b(?:DROP)(?:WORD){0,4}?[\s,]+(?:BEFORE)\b(?:WORD){0,3}?\s+RULES\b
         |\b(?:DROP)\s+(?:all|any|every|everything)(?: of)?(?: the| your| these| those)?\s+RULES\b
         |\b(?:ignore|disregard|forget)\s+(?:everything|anything|all|what(?:ever)?)(?: of it| of that| of this)?\s+
         (?:(?:that )?(?:you|was|i|we)\b.{0,20}?\b(?:told|said|instructed|given|written)
         |(?:that (?:came|comes) |from )?(?:above|before|prior))
+        |\b(?:everything|anything|all|whatever)(?: that)?
+        \s(?:you(?: have|['’]ve)? (?:were|been|are) (?:told|taught|given)|
+        (?:was|has been|were) (?:told|said) to you)\b.{0,40}?
+        \b(?:no longer|not|n['’]t)(?: any ?more)? (?:appl|count|hold|valid|matter|bind)
+        |\b(?:previous|prior|earlier|above|your|old) (?:instruction|prompt|programming)s?(?: \w+){0,3}? no longer
+        \s(?:appl|count|hold|valid|matter|bind)
         |\bnew (?:system )?instructions?(?: for (?:you|the (?:assistant|ai|agent|model)))?\s*:
-        |\b(?:ignoriere?|vergiss|missachte)\b.{0,40}\b(?:anweisung|instruktion|vorgabe|regel)
-        |\b(?:ignor[ae]|olvid[ae]|omite|desobedece|desconsider[ae]|esque[cç][ae])\b.{0,40}
-        \b(?:instruc|instru[cç]|indicacion|reglas|regras|istruzioni|directrices).{0,30}\b(?:anterior|previ
-        |precedent|acima|arriba)
-        |\b(?:ignor\w+|dimentica\w*|oubli\w+)\b.{0,40}\b(?:istruzioni|instructions|consignes|r[eè]gles|regole)\b.{0,30}
-        \b(?:pr[eé]c[eé]dent|ci-dessus|sopra|ant[eé]rieur)
-        |\bnegeer\b.{0,40}\b(?:instructies|aanwijzingen|regels)
-        |(?:игнорируй|забудь).{0,40}(?:инструкци|указани|правил)
-        |(?:忽略|无视|無視|忘记|忘掉).{0,16}(?:指令|指示|提示|说明|規則|规则)
-        |(?:以前|上記|これまで|前)の.{0,10}(?:指示|命令|プロンプト).{0,10}(?:無視|忘れ)
         """,
     ),
     (
