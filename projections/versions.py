@@ -1,7 +1,8 @@
-"""Versions: of a chain the newest is told of, and an older one only when it is asked for by its own name or its date.
+"""Versions: of a chain the newest is told of, an older one only when it is asked for by its name, date or place.
 
 A version's own name says something that the newest one's names do not ("price list v1", "rate card 2025"); a date
-counts when it stands right beside the name that the versions share ("the price list from last March").
+counts when it stands right beside the name that the versions share ("the price list from last March"). Where all are
+called alike, so does the place in the chain: "price list v1", "the first version of the price list", "the old one".
 """
 
 from __future__ import annotations
@@ -38,6 +39,18 @@ _LED: Final = re.compile(
     r"\b(?:the|before|until|till|vor|bis|avant|antes de) (?=(?:march|may|april|june|august|spring|mai|mars)\b)"
 )
 """What makes a time of a word that is mostly something else, beside the words that do so in every sentence."""
+_ORDINALS: Final = ("first", "second", "third", "fourth", "fifth")
+_PLACE: Final = re.compile(
+    rf"\b(?:v(?P<v>[1-9]\d?)|version (?P<number>[1-9]\d?)|(?P<ordinal>{'|'.join(_ORDINALS)}) version)\b(?![.,/:-]?\d)"
+    r"|\b(?:old|older|previous)\b(?: version\b)?"
+)
+"""Which version is meant, by its place: the oldest is the first, the old one is that before the newest."""
+_ALONE: Final = _set("old older previous")
+"""Those that have to stand right before the name."""
+_LINKING: Final = re.compile(r"\s+|\s+of\s+(?:(?:the|my|our|your|their|its)\s+)?")
+"""What may stand between such words and the name that follows."""
+_TRAILING: Final = re.compile(r"(?:['\u2019]s)?(?:\s*[,(]\s*|\s+)(?:(?:the|its|in its)\s+)?")
+"""What may stand between the name and such words behind it."""
 
 
 class Asked(NamedTuple):
@@ -106,7 +119,7 @@ class Versions:
         return newest.id
 
     def asked_for(self, request: str, recent: Sequence[str], now: Millis, candidates: Iterable[Item]) -> list[Asked]:
-        """The old versions that a request asks for by a date, or by the words of their own name in another order.
+        """The old versions that a request asks for by date, by place, or by the words of their own name in any order.
 
         Args:
             request: what was typed.
@@ -120,7 +133,7 @@ class Versions:
             older = self.older(item.id) if item.supersedes else []
             if older:
                 sentence = sentence or _Sentence(request, recent, now)
-                old = sentence.own_name(item, older) or sentence.by_date(item, older)
+                old = sentence.own_name(item, older) or sentence.by_place(item, older) or sentence.by_date(item, older)
                 if old is not None:
                     found.append(Asked(old.id, item.id))
         return found
@@ -145,8 +158,15 @@ class _Sentence:
     def __init__(self, request: str, recent: Sequence[str], now: Millis) -> None:
         text = request.lower()
         found = list(_WORD.finditer(text))
+        self._text = text
         self._words = [match[0] for match in found]
+        self._starts, self._ends = [match.start() for match in found], [match.end() for match in found]
         self._stems = [stem(word) for word in self._words]
+        self._places = [
+            (match, range(inside[0], inside[-1] + 1))
+            for match in _PLACE.finditer(text)
+            if (inside := [n for n, word in enumerate(found) if match.start() <= word.start() < match.end()])
+        ]
         self._recent = [frozenset(map(stem, _WORD.findall(line.lower()))) for line in recent]
         periods, spans = periods_in(_LED.sub(lambda led: "in ".rjust(len(led[0])), text), now)
         years, places = years_in(text, spans)
@@ -165,6 +185,34 @@ class _Sentence:
                 if len(words) > 1 and words - taken and self._run(words):
                     return item
         return None
+
+    def by_place(self, newest: Item, older: Sequence[Item]) -> Item | None:
+        """The old version whose place in the chain stands beside the name that all versions have."""
+        names = [frozenset(map(_stems, _names(item))) for item in (newest, *older)]
+        shared = frozenset[frozenset[str]].intersection(*names)
+        alike = frozenset[frozenset[str]].intersection(*(frozenset(map(_unmarked, each)) for each in names))
+        for match, place in self._places:
+            number = int(match["v"] or match["number"] or 0) or 1 + _ORDINALS.index(match["ordinal"] or "first")
+            numbered = bool(match["v"] or match["number"] or match["ordinal"])
+            # Of versions that say which they are themselves, one that may not be told of would shift the numbers.
+            if any(self._touches(title, place, match[0]) for title in (shared if numbered else alike) if title):
+                back = len(older) - number if numbered else 0
+                return older[back] if 0 <= back < len(older) else None
+        return None
+
+    def _touches(self, title: frozenset[str], place: range, said: str) -> bool:
+        """Whether a name of these words follows right on the words of a place, or they on it."""
+        size, first, after = len(title), place.start, place.stop
+        for start in range(after, min(after + 3, len(self._words))):  # "v1 of the price list"
+            if title == frozenset(self._stems[start : start + size]):
+                between = self._text[self._ends[after - 1] : self._starts[start]]
+                return bool(_LINKING.fullmatch(between)) and (start == after or said not in _ALONE)
+        if said in _ALONE or self._words[after : after + 1] == ["of"]:
+            return False  # "the price list, version 1 of the app"
+        for stop in range(max(first - 3, size), first + 1):
+            if title == frozenset(self._stems[stop - size : stop]):
+                return bool(_TRAILING.fullmatch(self._text[self._ends[stop - 1] : self._starts[first]]))
+        return False
 
     def by_date(self, newest: Item, older: Sequence[Item]) -> Item | None:
         """The old version that was in force at the date which stands beside the name; None when that is the newest."""

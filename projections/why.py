@@ -279,7 +279,7 @@ def _refused(rule: FilterRule, item: Item, searcher: Searcher) -> str:
             newest = searcher.versions.newest(item.id)
             by = newest.id if newest else item.superseded_by
             done = f"It was replaced{f' by {by}' if by else ''} on {time_text(item.valid_until or 0)[:10]}"
-            return f"{done}; an old version is told of when its own name or its date is said."
+            return f"{done}; an old version is told of when its own name, its date or its place is said."
         case "closed":
             since = f"It has not been valid since {time_text(item.valid_until or 0)}"
             return f"{since} ({item.reason})." if item.reason else f"{since}."

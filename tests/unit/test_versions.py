@@ -218,6 +218,73 @@ def test_a_circle_of_versions_does_no_harm() -> None:
         pushed(made, request, bar=0.0)
 
 
+def alike() -> World:
+    """Three price lists that are called alike."""
+    made = World()
+    for n, month in ((1, 1), (2, 3), (3, 7)):
+        older = f"document:price-list-n{n - 1}" if n > 1 else None
+        made.happens(document("price list", f"document:price-list-n{n}", supersedes=older), at=at(2026, month, 2))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("request_", "wanted"),
+    [
+        ("Price list v1", "n1"),
+        ("print v1 of the price list", "n1"),
+        ("send the v2 price list", "n2"),
+        ("price list version 1", "n1"),
+        ("open version 2 of my price list", "n2"),
+        ("the first version of the price list please", "n1"),
+        ("the price list's first version", "n1"),
+        ("send the price list, version 1", "n1"),
+        ("the old price list", "n2"),
+        ("what was in the previous price list?", "n2"),
+        ("the previous version of the price list", "n2"),
+        ("price list v3", "n3"),
+        ("price list v4", "n3"),
+        ("price list version 12", "n3"),
+        ("price list v1.2", "n3"),
+        ("price list v0", "n3"),
+        ("send the price list in the pdf version", "n3"),
+        ("I need a version of the price list for print", "n3"),
+        ("send the price list. Version 1 of the app is out", "n3"),
+        ("send the price list, version 1 of the app is out", "n3"),
+        ("we run version 1. The price list has to say so", "n3"),
+        ("send the price list to the old customers", "n3"),
+        ("is she that old? price list", "n3"),
+        ("write the first version of the letter about the price list", "n3"),
+        ("send the price list", "n3"),
+    ],
+)
+def test_the_place_beside_a_name_that_all_have_brings_that_version(request_: str, wanted: str) -> None:
+    assert ids(pushed(alike(), request_)) == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("request_", "wanted"),
+    [("the old price list", "v2"), ("the first version of the price list", "v3"), ("price list v9", "v3")],
+)
+def test_of_versions_with_names_of_their_own_a_number_is_no_place(request_: str, wanted: str) -> None:
+    assert ids(pushed(world(), request_)) == [wanted]
+
+
+def test_why_tells_of_the_place() -> None:
+    def why(request: str, item: str) -> tuple[str, str, str]:
+        log = MemoryEventLog(clock=lambda: NOW)
+        for n, month in ((1, 1), (2, 3)):
+            older = "document:n1" if n > 1 else None
+            log.append([draft(document("price list", f"document:n{n}", supersedes=older), occurred_at=at(2026, month))])
+        answer = Service(log, encoder(), clock=lambda: NOW).why(WhyRequest(request=request, item=item))
+        return answer.gate, answer.rule, answer.words
+
+    assert why("price list v1", "document:n1")[0] == "found"
+    assert why("price list v1", "document:n2")[1] == "older_asked"
+    gate, rule, words = why("price list v2", "document:n1")
+    assert (gate, rule) == ("filtered", "superseded")
+    assert "when its own name, its date or its place is said" in words
+
+
 # --- through the service ----------------------------------------------------------------------------------------------
 
 
