@@ -20,7 +20,7 @@ from ..projections.items import Item
 from ..projections.language.words import heard
 from ..projections.learning.own_model import model_of
 from ..projections.meaning.encoders import Encoders
-from ..projections.naming import resolving
+from ..projections.naming import nearest, resolving
 from ..projections.overlay import Overlay
 from ..projections.policy.eligibility import OWNER_NAME, Reader
 from ..projections.push import compose
@@ -211,7 +211,7 @@ class Service(KeyService, ReaderService, QuarantineService):
             overlay = view.overlay
             eyes = overlay.state.reader(request.reader, view.now)
             searcher = Searcher(overlay, self._encoders, eyes, view.now, session=request.session)
-            item, anchor = resolving.meant(overlay, searcher, request.address)
+            item, anchor = nearest.meant(overlay, searcher, request.address)
             text = exact_text(item, anchor)
             mark, newest = searcher.versions.mark(item), searcher.versions.newest(item.id)
             token = overlay.state.readers.has_token(request.reader)
@@ -385,7 +385,7 @@ class Service(KeyService, ReaderService, QuarantineService):
                 return found
             now = self._clock()
             searcher = Searcher(overlay, self._encoders, overlay.state.reader(OWNER_NAME, now), now)
-            return resolving.meant(overlay, searcher, wanted, spelled=spelled)[0]
+            return nearest.meant(overlay, searcher, wanted, spelled=spelled)[0]
 
 
 def _behind(reader: Reader, position: Position, wanted: str) -> bool:
