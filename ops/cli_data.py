@@ -130,7 +130,7 @@ def _built(facts: dict[str, Any]) -> str:
 @option("--use-when", multiple=True, metavar="PHRASE", help="A situation in which it helps; may be given again.")
 @option("--request", default="", metavar="TEXT", help="What you had asked for when this came up.")
 @option("--address", default="", metavar="ADDRESS", help="Where the thing itself is: a path, a URL, a host.")
-@option("--supersedes", metavar="ID", help="The item that it replaces.")
+@option("--supersedes", metavar="ITEM", help="What it replaces: an id, an address or a name.")
 @option("--audience", multiple=True, default=("owner",), metavar="SCOPE", help="Who may see it; may be given again.")
 @pass_invocation
 def remember(

@@ -28,7 +28,7 @@ def serve_api(settings: Settings, *, tcp: Tcp | None = None) -> None:
     Raises:
         RecallError: the log cannot be reached, the encoder is not there, or the socket or port is taken.
     """
-    recover = None if settings.redis_url else lambda: embedded.ensure_running(settings)
+    recover = None if settings.redis_url else lambda: _start_again(settings)
     # A thread that warms a snapshot must hand over to a request at once, not after the usual 5 ms.
     sys.setswitchinterval(0.0005)
     events = open_log(settings, recover=recover)
@@ -47,3 +47,8 @@ def serve_api(settings: Settings, *, tcp: Tcp | None = None) -> None:
         token_hash=stored_token_hash(settings.home) if tcp is not None else "",
         on_started=lambda: log.info("api.started", tcp=tcp.url if tcp else None, socket=str(settings.api_socket)),
     )
+
+
+def _start_again(settings: Settings) -> None:
+    if embedded.ensure_running(settings):
+        log.warning("server.restarted", home=str(settings.home))

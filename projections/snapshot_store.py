@@ -217,8 +217,8 @@ class SnapshotStore:
     def collect(self, keep: int = 3) -> list[int]:
         """Remove generations that are no longer needed, and what dead builders left; returns the numbers removed.
 
-        Kept are the current generation and the newest `keep - 1` before it. One that cannot be removed is logged and
-        tried again next time.
+        Kept are the current generation and the newest `keep - 1` good ones before it; a damaged one that is not in use
+        is good for nothing. One that cannot be removed is logged and tried again next time.
         """
         if keep < 1:
             raise ValueError("collect must keep at least the current generation")
@@ -229,9 +229,21 @@ class SnapshotStore:
                 if _TEMPORARY.fullmatch(entry.name) and not _has_owner(entry):
                     self._remove(entry)
             generations, current = self.generations(), self.current()
-            good = [number for number in generations if current is None or number <= current]
+            good = [number for number in generations if current is None or number == current]
+            if current is not None:
+                good = [number for number in generations if number < current and not self._is_damaged(number)] + good
             unneeded = sorted(set(generations) - set(good[-keep:]))
             return [number for number in unneeded if self._remove(self._path(number))]
+
+    def _is_damaged(self, generation: int) -> bool:
+        try:
+            self.open(generation)
+        except CorruptSnapshot as error:
+            log.warning("snapshot.corrupt", generation=generation, reason=str(error))
+            return True
+        except (IncompatibleSnapshot, NotFound):
+            pass
+        return False
 
     def _path(self, generation: int) -> Path:
         return self.root / f"gen-{generation:06d}"

@@ -381,6 +381,15 @@ def test_collect_removes_what_a_dead_builder_renamed_but_never_made_current(stor
     assert store.current() == 2
 
 
+def test_collect_removes_a_damaged_generation_that_is_not_in_use(store: SnapshotStore) -> None:
+    _publish(store, 5)
+    (store.root / "gen-000003" / "manifest.json").unlink()
+    (store.root / "gen-000004" / "docs" / "items.bin").write_text("harmed!")
+    (store.root / "gen-000005" / "docs" / "items.bin").write_text("harmed!")
+    assert store.collect(keep=3) == [3, 4]  # the current one goes when there is another
+    assert store.generations() == [1, 2, 5]
+
+
 def test_collect_without_a_current_keeps_the_newest(store: SnapshotStore) -> None:
     _publish(store, 4)
     (store.root / "CURRENT").unlink()
