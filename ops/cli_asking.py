@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..events.errors import RecallError
+from ..events.errors import LogUnavailable, RecallError
 from .cli_options import Invocation, option, pass_invocation, root_options
 from .output import count, dim, one_line, printable, table
 
 if TYPE_CHECKING:
     from ..api.messages import OpenResponse, PushResponse, SearchResponse, WhyResponse
+
+PUSH_MS = 5_000
+"""Longer than any push takes, and as long as somebody who typed one should wait to be told that none comes."""
 
 WHY_EMPTY = {
     "nothing_fits": "Nothing is pushed: nothing you have clears the bar for this request.",
@@ -68,7 +71,10 @@ def push(
     That is at most five pointers, or nothing when nothing fits.
     """
     client = invocation.client()
-    answer = client.push(request, reader=reader, session=session, project=project, recent=recent, as_of=as_of)
+    ask = partial(client.push, reader=reader, session=session, project=project, recent=recent, as_of=as_of)
+    answer = ask(request, deadline_ms=None if as_of else PUSH_MS)
+    if answer.reason == "deadline":
+        raise LogUnavailable("The push failed: no answer came in time. `instant-recall doctor` says what is wrong.")
     if not answer.pointers and answer.reason and answer.reason not in WHY_EMPTY:
         client.status(reader=reader, as_of=as_of)  # a push never raises; this says what is wrong
         raise RecallError(f"The push failed ({answer.reason}). The logs in {invocation.settings.logs_dir} tell more.")

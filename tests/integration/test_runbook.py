@@ -181,7 +181,15 @@ def test_what_the_runbook_says_is_what_helps(title: str, place: Place) -> None:
 @stage("The server was killed")
 def _(place: Place) -> Iterator[None]:
     place.fill()
-    os.kill(int((place.settings.log_dir / "server.pid").read_text()), signal.SIGKILL)
+    with up(place.home, "--no-worker"):
+
+        def told() -> bool:  # now and then it is the window of `up` that notices first
+            os.kill(int((place.settings.log_dir / "server.pid").read_text()), signal.SIGKILL)
+            assert Client(place.home).status().position
+            return "server.restarted" in (place.settings.logs_dir / "api.log").read_text()
+
+        wait_until(told, 20, "the line in the log of the API")
+        os.kill(int((place.settings.log_dir / "server.pid").read_text()), signal.SIGKILL)
     yield
     assert "BAD" not in place.said
     assert place.items() == ["note:0", "note:1", "note:2"]
@@ -193,6 +201,10 @@ def _(place: Place) -> Iterator[None]:
         api = next(pid for pid, command in processes_of(place.home).items() if "ops.processes api" in command)
         os.kill(api, signal.SIGSTOP)
         assert Client(place.home).push("which lens?").reason == "deadline"
+        began = time.monotonic()
+        asked = CliRunner().invoke(main, ["push", "which lens?"])
+        assert (asked.exit_code == 0, "`instant-recall doctor`" in asked.output) == (False, True)
+        assert time.monotonic() - began < 10
         told = place.doctor()
         assert "its API does not answer" in told
         found = re.search(r"kill -9 (\d+)", told)
@@ -253,6 +265,7 @@ def mended_by_a_snapshot(place: Place, told: str, harm: Callable[[Path], object]
     assert told in place.doctor()
     yield
     assert "BAD" not in place.doctor()
+    assert "not in use" not in place.doctor()
     assert "the same as by snapshot 2" in place.recall("replay")
 
 
@@ -379,6 +392,7 @@ def _(place: Place) -> Iterator[None]:
     assert "holds the log up to" in place.doctor()
     yield
     assert "BAD" not in place.doctor()
+    assert "not in use" not in place.doctor()
     assert "the same as by snapshot 2" in place.recall("replay")
     assert place.items() == []
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from instant_recall.api.messages import ForgetRequest, OpenRequest, RememberRequest
 from instant_recall.api.service import Service
@@ -12,6 +15,7 @@ from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.projections.naming.resolving import NOTHING
 from instant_recall.tests.small_world import encoder
 
+README = Path(__file__).parents[2] / "README.md"
 KEY = "the key to the chart room hangs behind the desk"
 
 
@@ -69,3 +73,14 @@ def test_nobody_but_the_owner_is_offered_anything(service: Service, log: MemoryE
 def test_what_is_muted_is_not_offered(service: Service, log: MemoryEventLog) -> None:
     log.append([draft(ev.ItemMuted(item=remember(service, KEY)))])
     assert told(service, "chart room") == {NOTHING}
+
+
+@pytest.mark.skipif(not README.is_file(), reason="not beside the package")
+def test_what_the_readme_remembers_it_can_forget(service: Service) -> None:
+    text = README.read_text(encoding="utf-8")
+    kept = re.search(r'`remember "([^"]+)" --name "([^"]+)"', text)
+    forgotten = re.search(r'`forget "([^"]+)"`', text)
+    assert kept
+    assert forgotten
+    item = remember(service, kept[1], name=kept[2])
+    assert service.forget(ForgetRequest(item=forgotten[1])).item == item
