@@ -391,7 +391,7 @@ def test_what_a_reader_keeps_is_its_own_in_name_audience_and_time(house: House) 
     first, second, third, fourth = house.log.read(START)[-4:]
 
     assert kept.item == "note:scout~lens"
-    assert (first.actor, first.audience) == (Actor(kind="agent", name="scout"), ("work",))
+    assert (first.actor, first.audience) == (Actor(kind="tool", name="scout"), ("work",))
     assert (second.occurred_at, second.audience) == (house.clock.now, ("owner",))
     assert third.actor == Actor(kind="web", name="scout")
     assert fourth.actor == Actor(kind="tool", name="helper")
@@ -440,7 +440,7 @@ def test_a_narrowed_token_is_never_wider_and_never_lives_longer(house: House) ->
 
     assert found(child, "check the bench camera") == ["note:bench-camera"]
     event = next(r for r in reversed(house.log.read(START)) if isinstance(r.event, ev.ReaderGranted))
-    assert event.actor == Actor(kind="agent", name="scout")
+    assert event.actor == Actor(kind="tool", name="scout")
     assert isinstance(event.event, ev.ReaderGranted)
     assert (event.event.reader, event.event.parent, event.event.scopes) == ("scout/child", "scout", ("work",))
     for wider in (["work", "more"], ["more"], ["owner"], []):
