@@ -10,12 +10,24 @@ from typing import TypeVar
 import msgspec
 
 from ..events.errors import LogUnavailable, NotRunning, RecallError
-from ..events.settings import Settings
+from ..events.settings import TOKEN_VARIABLE, Settings
 from .asking import encoded, error_of
 from .messages import ErrorResponse, Message, Request
 from .transport import MAX_ANSWER_BYTES, Connection, ConnectionCut, Deadline, Endpoint, StrangeAnswer
 
 Answer = TypeVar("Answer", bound=Message)
+
+
+def _given(token: str | None) -> str | None:
+    """The token that counts. An empty one is no way to be the owner: somebody meant to give one, and it got lost."""
+    if token is not None:
+        empty = "The token is empty. Give one, or None for that of the environment."
+    else:
+        token = os.environ.get(TOKEN_VARIABLE)
+        empty = f"{TOKEN_VARIABLE} is set and empty. Put a token into it, or unset it to be the owner."
+    if token is not None and not token.strip():
+        raise RecallError(empty)
+    return token
 
 
 class Caller:
@@ -24,7 +36,7 @@ class Caller:
     Args:
         home: the data folder whose API is called by its Unix socket; see Settings.from_env.
         url: `http://127.0.0.1:PORT` (loopback only) or `https://HOST`, instead of the Unix socket.
-        token: says to the server who asks. Over TCP it is always needed.
+        token: says to the server who asks; None: that of INSTANT_RECALL_TOKEN, if it is set. Needed over TCP.
         timeout_s: the time that each try may take, seconds.
 
     Raises:
@@ -32,6 +44,7 @@ class Caller:
     """
 
     def __init__(self, home: str | Path | None, *, url: str | None, token: str | None, timeout_s: float) -> None:
+        token = _given(token)
         if token and not (token.isascii() and token.isprintable() and " " not in token):
             raise RecallError("The token has characters that no token has. Give it as it was shown.")
         self.endpoint = Endpoint.parse(url) if url else Endpoint(path=Settings.from_env(home).api_socket)

@@ -69,7 +69,7 @@ class Client(KeyCalls, ReaderCalls, PolicyCalls, QuarantineCalls):
         Args:
             home: the data folder; else INSTANT_RECALL_HOME, else the platform's. Its API is found by its Unix socket.
             url: `http://127.0.0.1:PORT` (loopback only) or `https://HOST`, instead of the Unix socket.
-            token: says to the server who asks, and so what may be told. Over TCP it is always needed.
+            token: says to the server who asks, and so what may be told; else INSTANT_RECALL_TOKEN. Needed over TCP.
             deadline_ms: the time a push may take in all, milliseconds.
             reader: who asks, unless a call says otherwise.
             session: the chat under way, unless a call says otherwise.

@@ -86,9 +86,11 @@ class KeyService:
         Raises:
             Refused: somebody else than the owner asks.
             InvalidEvent: something cannot be added; the message names each such entry. Nothing was added.
+            NotFound: it is one entry that stands in no file, and there is no such item.
         """
         _for_the_owner(request.reader)
         problems: list[str] = []
+        missing: NotFound | None = None
         wanted: dict[str, _Wanted] = {}
         with self._follower.at_tail(PATIENCE_S) as (overlay, _):
             searcher = self._searcher_of(overlay, OWNER_NAME)
@@ -97,8 +99,11 @@ class KeyService:
                     item = _meant(overlay, searcher, entry.item, owner=True)
                     wanted.setdefault(item.id, _Wanted(item, {})).take(entry)
                 except RecallError as error:
+                    missing = error if isinstance(error, NotFound) else missing
                     problems.append(f"{_place(entry)}: {error}")
         if problems:
+            if missing is not None and len(request.entries) == 1 and not request.entries[0].where:
+                raise missing
             raise InvalidEvent(" ".join([*_first(problems), "Nothing was added."]))
         new = [(each, phrase, negative) for each in wanted.values() for phrase, negative in each.new()]
         drafts = [self._added(each.item, phrase, negative=negative) for each, phrase, negative in new]

@@ -22,6 +22,10 @@ SERVER_SOCKET = "server.sock"
 """What the embedded server's socket is called; by this an error tells it from an external server."""
 
 
+TOKEN_VARIABLE = "INSTANT_RECALL_TOKEN"  # noqa: S105 - the name of a variable
+"""Whoever has it set asks as the reader of that token. Not a field of Settings: those are the owner's."""
+
+
 def default_home(env: Mapping[str, str] = os.environ) -> Path:
     """The platform's folder for a user's data: XDG on Linux, Application Support on macOS."""
     if sys.platform == "darwin":

@@ -181,7 +181,8 @@ def must_be_known(log: EventLog, subject: Subject) -> None:
         )
     if subject.item and not _was_heard_of(log, whole, Subject(item=subject.item), _tells_of_item):
         raise NotFound(
-            f"No item {subject.item!r:.80} was ever there. Give its id, as `search` tells it with --json: `skill:lark`."
+            f"No item {subject.item!r:.80} was ever there. Give its id, which has its kind in front; "
+            "`instant-recall search --json` tells it as `item`. A name does while `up` runs, if only one item has it."
         )
 
 

@@ -90,7 +90,9 @@ def _unusable(error: OSError) -> RecallError:
 @click.group(
     cls=RecallGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Begin with `demo`. For your own: `up` in one window, `import skills PATH` in another.",
+    epilog="Begin with `demo`. For your own: `up` in one window, `import skills PATH` in another. With a token in "
+    "INSTANT_RECALL_TOKEN you ask as its reader; what works on the data itself (up, import, audit, backup, ...) is the "
+    "owner's and refuses then.",
 )
 @root_options
 @click.version_option(__version__, prog_name="instant-recall")

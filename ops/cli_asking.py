@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..events.errors import LogUnavailable, RecallError
+from ..events.errors import LogUnavailable, NotFound, RecallError
 from .cli_options import Invocation, option, pass_invocation, root_options
 from .output import count, dim, one_line, printable, table
 
 if TYPE_CHECKING:
+    from ..api.client import Client
     from ..api.messages import OpenResponse, PushResponse, SearchResponse, WhyResponse
 
 PUSH_MS = 5_000
@@ -54,6 +55,23 @@ recent_option = option(
 )
 
 
+def client_for(invocation: Invocation, *readers: str) -> Client:
+    """The client that asks as these readers, or about them.
+
+    Raises:
+        NotFound: one of them was never granted anything. The list of readers is the owner's to know: somebody with a
+            token is told by the API what it tells anybody.
+    """
+    client = invocation.client()
+    named = {*readers} - {"", "owner"}
+    if not named or client.has_token:
+        return client
+    if unknown := named - {known.name for known in client.readers(ended=True).readers}:
+        name = one_line(min(unknown))
+        raise NotFound(f"No reader {name!r:.80} was ever granted anything. `instant-recall reader list` shows who was.")
+    return client
+
+
 @click.command()
 @root_options
 @click.argument("request")
@@ -70,14 +88,14 @@ def push(
 
     That is at most five pointers, or nothing when nothing fits.
     """
-    client = invocation.client()
+    client = client_for(invocation, reader)
     ask = partial(client.push, reader=reader, session=session, project=project, recent=recent, as_of=as_of)
     answer = ask(request, deadline_ms=None if as_of else PUSH_MS)
     if answer.reason == "deadline":
         raise LogUnavailable("The push failed: no answer came in time. `instant-recall doctor` says what is wrong.")
     if not answer.pointers and answer.reason and answer.reason not in WHY_EMPTY:
         client.status(reader=reader, as_of=as_of)  # a push never raises; this says what is wrong
-        raise RecallError(f"The push failed ({answer.reason}). The logs in {invocation.settings.logs_dir} tell more.")
+        raise RecallError(f"The push failed ({answer.reason}). The logs in {invocation.place.logs_dir} tell more.")
     invocation.output.message(answer, [*past(answer.as_of), *_pushed(answer)])
 
 
@@ -121,7 +139,7 @@ def search(
 
     Every line ends with an address, which `open` takes.
     """
-    ask = partial(invocation.client().search, reader=reader, session=session, project=project, recent=recent)
+    ask = partial(client_for(invocation, reader).search, reader=reader, session=session, project=project, recent=recent)
     answer = ask(query, limit=limit, kinds=kind, as_of=as_of)
     invocation.output.message(answer, [*past(answer.as_of), *_found(answer)])
 
@@ -168,7 +186,9 @@ def why(
     wrong key, drowned) the first is told, with its place on every route. Only the owner is told what filters it out.
     Give it the session, project and lines before that the push had, and it tells of that very push.
     """
-    ask = partial(invocation.client().why, reader=reader, session=session, project=project, recent=recent)
+    ask = partial(
+        client_for(invocation, reader, for_reader).why, reader=reader, session=session, project=project, recent=recent
+    )
     answer = ask(request, item, for_reader=for_reader, as_of=as_of)
     invocation.output.message(answer, [*past(answer.as_of), *_explained(answer)])
 
@@ -205,7 +225,7 @@ def open_(invocation: Invocation, address: str, reader: str, session: str, as_of
     ADDRESS is what stands after "Open:" in a pointer or at the end of a line of `search`; or an item's id, or a name
     that only one item has.
     """
-    answer = invocation.client().open(address, reader=reader, session=session, as_of=as_of)
+    answer = client_for(invocation, reader).open(address, reader=reader, session=session, as_of=as_of)
     invocation.output.message(answer, [*past(answer.as_of), *_opened(answer)])
 
 

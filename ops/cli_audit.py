@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
+from ..events.errors import InvalidEvent, LogUnavailable, NotFound, NotRunning, Refused
 from .cli_options import Invocation, option, pass_invocation, root_options
 from .output import count, dim, one_line, table
 
@@ -25,7 +27,7 @@ ITEMS_SHOWN = 5
 @click.command()
 @root_options
 @option("--reader", default="", metavar="NAME", help="What this reader saw.")
-@option("--item", default="", metavar="ID", help="Who saw this item.")
+@option("--item", default="", metavar="ID|NAME", help="Who saw this item; a name does while `up` runs.")
 @option(
     "--since", default="", metavar="MOMENT", help="From then on: 7d, 12h, 2026-11-01, 2026-11-01T10:00, a position."
 )
@@ -60,8 +62,9 @@ def audit(
     from .local import log_at_hand  # noqa: PLC0415
 
     logs.configure("error")
-    subject, tally = Subject(reader, item), Tally()
-    with log_at_hand(invocation.settings) as log:
+    settings = invocation.settings
+    subject, tally = Subject(reader, _id_of(invocation, item)), Tally()
+    with log_at_hand(settings) as log:
         within = span(log, now_ms(), since, until, before)
         found = accesses(log, subject, within, tally, requests=requests)
         if totals:
@@ -77,6 +80,23 @@ def audit(
         if not tally.accesses:
             must_be_known(log, subject)
         _close(invocation, log, subject, within, tally)
+
+
+def _id_of(invocation: Invocation, item: str) -> str:
+    """The id of the item that is called so, if an API runs that knows; else what was typed.
+
+    Raises:
+        RecallError: several items are called so.
+    """
+    if not item or ":" in item:
+        return item
+    client = invocation.client()
+    with suppress(NotRunning, LogUnavailable, Refused, InvalidEvent):
+        try:
+            return client.keys(item).item
+        except NotFound:  # or hidden: `why` knows that one as well; neither of the two is an access
+            return client.why("", item).item
+    return item
 
 
 def _encoded(access: Access) -> str:

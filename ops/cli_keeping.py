@@ -139,6 +139,7 @@ def doctor(ctx: click.Context, invocation: Invocation) -> None:
     from .doctor import examine  # noqa: PLC0415
 
     logs.configure("error")
+    invocation.for_the_owner()
     findings = examine(invocation.home)
     bad = any(finding.level == "BAD" for finding in findings)
     invocation.output.result({"well": not bad, "checks": [finding.as_facts() for finding in findings]}, _told(findings))

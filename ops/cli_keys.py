@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .cli_asking import client_for
 from .cli_options import Invocation, option, pass_invocation, root_options
 from .output import count, dim, one_line, table
 
@@ -34,7 +35,7 @@ def keys() -> None:
 @pass_invocation
 def list_(invocation: Invocation, item: str, reader: str) -> None:
     """List the use keys of an item."""
-    answer = invocation.client().keys(item, reader=reader)
+    answer = client_for(invocation, reader).keys(item, reader=reader)
     rows = [(_phrase(key), key.source, dim(key.key)) for key in answer.keys]
     invocation.output.message(answer, [*_head(answer), *table(rows, indent="  ")])
 
@@ -51,7 +52,7 @@ def why(invocation: Invocation, item: str, request: str, reader: str) -> None:
     With a REQUEST it tells how well each key fits it, by its words (0 to 1) and by its meaning (-1 to 1), and marks the
     best one. The first part of a key's id is the id of the event that it came from.
     """
-    answer = invocation.client().keys(item, request, reader=reader)
+    answer = client_for(invocation, reader).keys(item, request, reader=reader)
     invocation.output.message(answer, [*_head(answer), *_explained(answer, compared=bool(request.strip()))])
 
 

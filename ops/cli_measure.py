@@ -20,6 +20,7 @@ def demo(ctx: click.Context, invocation: Invocation) -> None:
     Six requests of one morning: a miss, its correction, the hit, and when to be silent. It runs in a throw-away data
     folder: your own data is not touched.
     """
+    invocation.for_the_owner()
     from . import demo as played  # noqa: PLC0415
     from . import logs  # noqa: PLC0415
 
@@ -46,6 +47,7 @@ def bench(invocation: Invocation, items: int, scopes: int) -> None:
     On made-up items in a throw-away data folder: push, append, visibility, snapshot, replay; with --scopes also what
     a push costs for other readers, as a ratio to the owner's.
     """
+    invocation.for_the_owner()
     from . import bench as measured  # noqa: PLC0415
     from . import logs  # noqa: PLC0415
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from ..events.settings import Settings
+from ..events.errors import Refused
+from ..events.settings import TOKEN_VARIABLE, Settings
 from .output import Output
 
 if TYPE_CHECKING:
@@ -28,18 +30,36 @@ class Invocation:
 
     @property
     def settings(self) -> Settings:
-        """Where things are for this call.
+        """Where things are, for a command that works on them itself: for the owner, and nobody else.
 
         Raises:
+            Refused: there is a token in the environment.
             RecallError: an environment variable has a value that cannot be used.
         """
+        self.for_the_owner()
+        return self.place
+
+    @property
+    def place(self) -> Settings:
+        """Where things are, for a command that asks the API. Raises RecallError as `settings` does."""
         return Settings.from_env(self.home)
 
+    def for_the_owner(self) -> None:
+        """Refuse a command that takes no token where there is one: it would answer as the owner all the same."""
+        if TOKEN_VARIABLE in os.environ:
+            raise Refused(
+                f"{TOKEN_VARIABLE} is set, and this command takes no token: it works on the owner's own data. "
+                f"As the owner, unset it: `env -u {TOKEN_VARIABLE} instant-recall ...`."
+            )
+
     def client(self) -> Client:
-        """A client of the API that runs for this data folder, with the patience of a person at a terminal."""
+        """A client of the API that runs for this data folder, with the patience of a person at a terminal.
+
+        It is the reader whose token is in INSTANT_RECALL_TOKEN, and else the owner.
+        """
         from ..api.client import Client  # noqa: PLC0415 - `up` and `--help` do without
 
-        return Client(self.settings.home, deadline_ms=10_000, timeout_s=30)
+        return Client(self.place.home, deadline_ms=10_000, timeout_s=30)
 
     @property
     def output(self) -> Output:

@@ -83,7 +83,10 @@ def add(invocation: Invocation, item: str, reason: str) -> None:
 def _listed(answer: QuarantineResponse) -> list[str]:
     if not answer.held:
         return ["Nothing is held back."]
-    lines = [f"{count(len(answer.held), 'thing')} held back until you have looked at it:"]
+    lines = [
+        f"{count(len(answer.held), 'thing')} held back until you have looked at "
+        f"{'it' if len(answer.held) == 1 else 'them'}:"
+    ]
     for held in answer.held:
         lines += ["", *_head(held)]
     return [*lines, "", dim("`quarantine show ITEM` shows all of one, `quarantine release ITEM` lets it go.")]

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from ..events.errors import NotFound, RecallError, Refused
+from ..events.settings import TOKEN_VARIABLE
 from .cli_options import Invocation, option, pass_invocation, root_options
-from .output import count, dim, table
+from .output import count, dim, one_line, table
 
 if TYPE_CHECKING:
     from ..api.client import Client
     from ..api.reader_messages import GrantResponse, KnownReader
     from ..events.types import ReaderKind
 
-TOKEN_VARIABLE: Final = "INSTANT_RECALL_TOKEN"  # noqa: S105 - the name of a variable
 _UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
@@ -107,13 +108,18 @@ def narrow(
 ) -> None:
     """Make a token that sees less, out of another's.
 
-    Whoever has a token may do so: give it in INSTANT_RECALL_TOKEN or on standard input, never as an argument, where
-    every process of the machine can read it. It is never wider and never lives longer than the one it is made out of.
+    The new reader is called PARENT/NAME: `narrow task-7` out of `scout` makes `scout/task-7`, by which it is listed and
+    revoked. Whoever has a token may do so: give it in INSTANT_RECALL_TOKEN or on standard input, never as an argument,
+    where every process of the machine can read it. It is never wider and never lives longer than the one it is made out
+    of.
     """
     from ..api.asking import checked  # noqa: PLC0415
     from ..api.reader_messages import NarrowRequest  # noqa: PLC0415
 
-    token = sys.stdin.readline().strip() if token_stdin else os.environ.get(TOKEN_VARIABLE, "")
+    token = sys.stdin.readline().strip() if token_stdin else os.environ.get(TOKEN_VARIABLE, "").strip()
+    if not token and (token_stdin or TOKEN_VARIABLE in os.environ):
+        where = "standard input" if token_stdin else TOKEN_VARIABLE
+        raise RecallError(f"There is no token in {where}. Give one, or be the owner and say --of READER alone.")
     if not token and holder is None:
         raise click.UsageError(
             f"Say out of whose grant: by a token in {TOKEN_VARIABLE}, --token-stdin, or --of READER."
@@ -134,9 +140,17 @@ def narrow(
 def revoke(invocation: Invocation, name: str) -> None:
     """End a reader's grant, and all made out of it.
 
-    From the next request on. A request that is being answered at this moment still may be.
+    From the next request on. A request that is being answered at this moment still may be. NAME is as it is listed; of
+    one that was made by `narrow` it is PARENT/NAME.
     """
-    answer = invocation.client().revoke(name)
+    client = invocation.client()
+    try:
+        answer = client.revoke(name)
+    except NotFound as error:
+        meant = [one_line(full) for full in _ending_with(client, name)]
+        if not meant:
+            raise
+        raise NotFound(f"{error} Did you mean {' or '.join(meant)}?") from error
     lines = [f"Ended: {', '.join(answer.ended)}."] if answer.ended else [f"{name} had ended before."]
     invocation.output.message(answer, lines)
 
@@ -157,12 +171,21 @@ def list_(invocation: Invocation, everyone: bool) -> None:
     invocation.output.message(answer, lines)
 
 
+def _ending_with(client: Client, name: str) -> list[str]:
+    """Full names of the readers that were made under this one, as far as the caller may list them."""
+    try:
+        known = client.readers(ended=True).readers
+    except Refused:
+        return []
+    return [each.name for each in known if each.name.endswith(f"/{name}")][:3]
+
+
 def _client(invocation: Invocation, token: str, url: str | None) -> Client:
     if not token and not url:
         return invocation.client()
     from ..api.client import Client  # noqa: PLC0415
 
-    return Client(invocation.settings.home, url=url, token=token or None, timeout_s=30)
+    return Client(invocation.place.home, url=url, token=token or None, timeout_s=30)
 
 
 def _granted(answer: GrantResponse) -> list[str]:

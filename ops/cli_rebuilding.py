@@ -158,7 +158,7 @@ def verify(ctx: click.Context, invocation: Invocation, generation: int | None) -
     found = verify_generations(invocation.settings, generation)
     invocation.output.result(
         {"good": all(not g.problem for g in found), "generations": [g.as_facts() for g in found]},
-        _listed(found) or ["No snapshot yet: `instant-recall snapshot`"],
+        [*_listed(found), _verified(found)] if found else ["No snapshot yet: `instant-recall snapshot`"],
     )
     if any(g.problem for g in found):
         ctx.exit(1)
@@ -184,6 +184,13 @@ def rollback(invocation: Invocation, generation: int) -> None:
         {"generation": chosen.generation, "before": before, "position": str(chosen.position)},
         [f"Snapshot {chosen.generation} is current again (before: {before or 'none'}), up to {chosen.position}."],
     )
+
+
+def _verified(found: list[Generation]) -> str:
+    good = sum(not g.problem for g in found)
+    if good == len(found):
+        return dim(f"{count(good, 'snapshot')} verified, every byte: good.")
+    return click.style(f"{len(found) - good} of {count(len(found), 'snapshot')} not good.", fg="red")
 
 
 def _listed(found: list[Generation]) -> list[str]:

@@ -107,7 +107,7 @@ def status(invocation: Invocation, as_of: str) -> None:
     """Show what runs, and what it knows."""
     answer = invocation.client().status(as_of=as_of)
     lines = [*past(answer.as_of), *_lines(invocation, answer)]
-    invocation.output.message(answer, lines, running=True, home=str(invocation.settings.home))
+    invocation.output.message(answer, lines, running=True, home=str(invocation.place.home))
 
 
 def _lines(invocation: Invocation, answer: StatusResponse) -> list[str]:
@@ -118,7 +118,7 @@ def _lines(invocation: Invocation, answer: StatusResponse) -> list[str]:
     return table(
         [
             ("running", f"version {answer.version}, for {_duration(answer.uptime_s)}"),
-            ("data", f"{invocation.settings.home}" + ("" if answer.owner == "owner" else f", owner {answer.owner}")),
+            ("data", f"{invocation.place.home}" + ("" if answer.owner == "owner" else f", owner {answer.owner}")),
             (
                 "items",
                 f"{total:,}" + (f"  {dim(kinds)}" if kinds else f"  {dim('start with `instant-recall import`')}"),

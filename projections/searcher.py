@@ -149,6 +149,10 @@ class Searcher:
         """Every item that the reader may see."""
         return (self._known(item.id) for item in self._overlay.state.all() if self.sees(item.id))
 
+    def refused_items(self) -> Iterator[Item]:
+        """Every item that some rule keeps from the reader; for the owner alone, as `refused_by` is."""
+        return (item for item in self._overlay.state.all() if self.refused_by(item.id) is not None)
+
     def named(self, request: str) -> dict[str, int]:
         """Ids of the items that a request names, with their place in the order of naming."""
         return self._hear(request)[0]

@@ -20,6 +20,7 @@ from ...api.messages import OpenRequest, PushRequest, SearchRequest, StatusReque
 from ...events.errors import NotFound
 from ...projections.language.scripts import is_pair
 from ...projections.meaning.encoders import load_encoders
+from ...projections.policy.eligibility import OWNER_NAME
 from .playback import Playback
 from .probe_world import Kind, Things, with_a_reader_of_every_scope
 from .statistics import upper_bound
@@ -184,7 +185,7 @@ def _told(playback: Playback, probe: Probe) -> list[str]:
 
 
 def _open(playback: Playback, things: Things, probe: Probe) -> tuple[str, ...] | None:
-    """Opening a hidden thing fails in the words in which opening nothing at all does."""
+    """Opening a hidden thing fails in the words in which opening nothing at all does; the owner is told the rule."""
     service, at = playback.service, millis(probe.at)
     try:
         opened = service.open(OpenRequest(address=probe.request, reader=probe.reader), now=at)
@@ -192,11 +193,16 @@ def _open(playback: Playback, things: Things, probe: Probe) -> tuple[str, ...] |
         try:
             service.open(OpenRequest(address=_NOWHERE, reader=probe.reader), now=at)
         except NotFound as nothing:
-            return None if str(refused) == str(nothing) else (str(refused),)
+            return None if _alike(probe, refused, nothing) else (str(refused),)
         return (_NOWHERE,)
     item = playback.world_id(opened.item)
     # Several things can share an address: what the reader may see there may be opened.
     return None if things.tells(probe.reader, item, probe.at, probe.request) else (item,)
+
+
+def _alike(probe: Probe, refused: NotFound, nothing: NotFound) -> bool:
+    """Whether nothing is told of a hidden thing. Only the owner is told which rule hides it."""
+    return probe.reader == OWNER_NAME or str(refused) == str(nothing)
 
 
 def _why(playback: Playback, _things: Things, probe: Probe) -> tuple[str, ...] | None:
@@ -219,7 +225,7 @@ def _keys(playback: Playback, things: Things, probe: Probe) -> tuple[str, ...] |
         try:
             playback.service.keys(KeysRequest(item=_NOWHERE, reader=probe.reader))
         except NotFound as nothing:
-            return None if str(refused) == str(nothing) else (str(refused),)
+            return None if _alike(probe, refused, nothing) else (str(refused),)
         return (_NOWHERE,)
     item = playback.world_id(found.item)
     return None if things.tells(probe.reader, item, probe.at, probe.request) else (item,)

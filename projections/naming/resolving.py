@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import unquote
 
@@ -12,6 +12,7 @@ from ..language.words import heard
 from ..overlay import Overlay
 from ..plain import shown_id
 from ..policy.caps import FOREIGN
+from ..policy.eligibility import Rule
 from ..searcher import Searcher
 from .names import NAMED_KINDS, Span, named_in
 from .sentence import tokens
@@ -19,6 +20,20 @@ from .sentence import tokens
 NOTHING: Final = "Nothing has this id, address or name. `instant-recall search` shows what there is."
 _ASIDE: Final = frozenset({"a", "an", "the", "my", "our", "your", "this", *NAMED_KINDS})
 """Words that may stand beside a name: "the portal-helper skill"."""
+_LETS_GO: Final[Mapping[Rule | None, str]] = {
+    "muted": "{item} is muted. `instant-recall mutes` lists what is, `instant-recall unmute {item}` takes it back.",
+    "topic_muted": "{item} is muted, by a topic. `instant-recall mutes` lists what is, "
+    '`instant-recall unmute --topic "{topic}"` takes it back.',
+    "quarantined": "{item} is held back until you have looked at it: `instant-recall quarantine show {item}`, "
+    "`instant-recall quarantine release {item}`.",
+    "forgotten": "{item} was forgotten. That cannot be taken back.",
+    "unreadable": "Who may be told of {item} cannot be read, so nobody is; `instant-recall mutes` tells more.",
+    "not_yet_valid": "{item} is not valid yet. `instant-recall why REQUEST {item}` tells from when on it is.",
+    "ended": "{item} was closed: it is not valid any more. `instant-recall why REQUEST {item}` tells since when, "
+    "`--as-of` a moment before opens it.",
+    "superseded": "{item} was replaced. `instant-recall why REQUEST {item}` tells by what.",
+}
+"""What the owner is told of an item that some rule keeps back, by that rule."""
 _LISTED: Final = 8
 """Ids of the candidates that an error lists."""
 
@@ -35,7 +50,7 @@ def meant(overlay: Overlay, searcher: Searcher, wanted: str, *, spelled: bool = 
         spelled: a name must be spelled right: for what cannot be undone.
 
     Raises:
-        NotFound: there is no such item, or none that may be seen; the two cannot be told apart.
+        NotFound: there is no such item, or none that may be seen; only the owner is told which of the two it is.
         RecallError: several are called so; the message lists the ids of those that may be seen.
     """
     found, anchor = at(overlay, wanted, searcher.sees)
@@ -44,8 +59,30 @@ def meant(overlay: Overlay, searcher: Searcher, wanted: str, *, spelled: bool = 
     found = found or called(overlay, searcher, wanted, spelled=spelled)
     found = found or titled(searcher, wanted)
     if found is None:
-        raise NotFound(NOTHING)
+        raise NotFound(held_back(overlay, searcher, wanted, spelled=spelled) if searcher.reader.is_owner else NOTHING)
     return searcher.know(found.id) or found, anchor
+
+
+def held_back(overlay: Overlay, searcher: Searcher, wanted: str, *, spelled: bool = False) -> str:
+    """For the owner alone: which rule keeps what is meant from being shown, and what lets it go; NOTHING: it never was.
+
+    Anybody else must get for what is hidden, letter by letter, the answer for what never existed.
+    """
+    item = at(overlay, wanted, _any)[0] or called(overlay, searcher, wanted, spelled=spelled, hidden=True)
+    item = item or _titled_and_refused(searcher, wanted)
+    rule = searcher.refused_by(item.id) if item is not None else None
+    if item is None or rule not in _LETS_GO:
+        return NOTHING
+    topic = searcher.muted_topic(item.id) if rule == "topic_muted" else None
+    name = shown_id(item.id)
+    return _LETS_GO[rule].format(item=name, topic=heard(topic.phrase) if topic else "PHRASE")
+
+
+def _titled_and_refused(searcher: Searcher, wanted: str) -> Item | None:
+    title = _plain(wanted)
+    first = title.partition(" ")[0]
+    refused = (item for item in searcher.refused_items() if first and first in item.name.casefold())
+    return next((item for item in refused if _plain(item.name) == title), None)
 
 
 def at(overlay: Overlay, wanted: str, allowed: Callable[[str], bool]) -> tuple[Item | None, str]:

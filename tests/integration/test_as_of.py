@@ -159,6 +159,7 @@ def test_the_command_line_says_what_is_wrong_with_a_moment(
 
 
 def test_the_command_line_refuses_another_reader(scene: Scene) -> None:
+    scene.client.grant("sub:lab", scopes=["lab"], token=False)
     for command in (["push", "x"], ["search", "x"], ["open", "x"]):
         asked = [*command, "--as-of", str(scene.with_lark), "--reader", "sub:lab"]
         said = CliRunner().invoke(main, ["--home", str(scene.home), *asked])

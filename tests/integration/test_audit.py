@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from instant_recall import Client
+from instant_recall.api.service import Service
 from instant_recall.events.connect import open_log
 from instant_recall.events.envelope import draft
+from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.position import START
 from instant_recall.events.settings import Settings
 from instant_recall.events.types import ItemForgotten, ItemOpened, NoteRecorded, PushServed, ReaderGranted
@@ -20,6 +24,10 @@ from instant_recall.tests.running import recall
 from instant_recall.workers.archiving import archive_log
 from instant_recall.workers.erasing import erase
 from instant_recall.workers.jobs import build_snapshot
+
+from tests.api_stand_in import serving
+from tests.helpers import FixedClock
+from tests.small_world import encoder
 
 
 def audit(home: Path, *arguments: str) -> Result:
@@ -126,3 +134,21 @@ def test_a_damaged_archive_is_named_and_nothing_is_told_as_if_it_were_all(settin
 def test_it_is_a_command_like_any_other(settings: Settings) -> None:
     said = recall(settings, "audit", "--reader", "nobody", code=1)
     assert said["error"] == "not_found"
+
+
+def test_a_name_is_understood_where_an_api_runs_and_asking_for_it_is_no_access() -> None:
+    clock = FixedClock()
+    log = MemoryEventLog(clock=clock)
+    with serving(Service(log, encoder(), clock=clock)) as home, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("instant_recall.ops.local.log_at_hand", lambda _settings: nullcontext(log))
+        client = Client(home, deadline_ms=5_000)
+        client.remember("It lies in the harbour", name="Red boat")
+        client.remember("Bakes", kind="skill", name="loaf")
+        client.open("note:red-boat")
+        client.mute("loaf")
+        assert "item note:red-boat" in audit(home, "--item", "red boat").output
+        assert [one["items"] for one in lines(audit(home, "--item", "Red boat", "--json"))] == [["note:red-boat"]]
+        assert "No access: item skill:loaf" in audit(home, "--item", "loaf").output
+        unknown = audit(home, "--item", "nosuch")
+        assert (unknown.exit_code, "lark" in unknown.output) == (1, False)
+        assert "`instant-recall search --json` tells it" in unknown.output

@@ -44,6 +44,8 @@ def test_snapshots_are_listed_verified_and_rolled_back(filled: Path) -> None:
         (2, True, 5, ""),
     ]
     assert run(filled, "snapshots", "verify")["good"]
+    said = CliRunner().invoke(main, ["snapshots", "verify", "--home", str(filled)]).stdout
+    assert said.endswith("2 snapshots verified, every byte: good.\n")
     assert run(filled, "snapshots", "rollback", 1) == {
         "generation": 1,
         "before": 2,

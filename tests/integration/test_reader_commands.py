@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
-from instant_recall import Client
+from click.testing import CliRunner, Result
+from instant_recall import AsyncClient, Client
+from instant_recall.api.messages import SearchResponse
 from instant_recall.api.service import Service
+from instant_recall.events.errors import RecallError, Refused
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.ops.cli import main
 from structlog.testing import capture_logs
@@ -85,3 +88,100 @@ def test_what_is_typed_wrongly_is_told(home: Path) -> None:
     without = told(home, "grant", "tool", "--scope", "work", "--kind", "tool", "--no-token")
     assert (without["token"], without["kind"], without["expires_at"]) == ("", "tool", None)
     assert "no token" in typed(home, "list")
+
+
+def run(home: Path, *words: str, **variables: str) -> Result:
+    with capture_logs():
+        return CliRunner().invoke(main, [*words, "--home", str(home)], env=variables)
+
+
+async def _awaited(home: Path) -> SearchResponse:
+    return await AsyncClient(home).search("vault")
+
+
+def test_a_token_in_the_environment_says_who_asks_and_a_bad_one_is_never_the_owner(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Client(home).remember("The vault opens with the brass key", name="vault")
+    token = told(home, "grant", "deputy", "--scope", "work")["token"]
+    asked = ("push", "where is the key of the vault")
+    assert "vault" in run(home, *asked).output
+    assert "vault" not in run(home, *asked, INSTANT_RECALL_TOKEN=token).output
+    assert run(home, "open", "vault", INSTANT_RECALL_TOKEN=token).exit_code == 1
+    assert "Only the owner" in run(home, "mutes", INSTANT_RECALL_TOKEN=token).output
+    for command in (asked, ("status",), ("search", "vault"), ("open", "vault")):
+        assert "does not count" in run(home, *command, INSTANT_RECALL_TOKEN="bogus").output
+        empty = run(home, *command, INSTANT_RECALL_TOKEN="")
+        assert (empty.exit_code, empty.stdout) == (1, "")
+        assert "set and empty" in empty.stderr
+    empty = run(home, "reader", "narrow", "x", "--scope", "work", "--of", "deputy", INSTANT_RECALL_TOKEN=" ")
+    assert (empty.exit_code, "no token in" in empty.stderr) == (1, True)
+
+    monkeypatch.setenv("INSTANT_RECALL_TOKEN", token)
+    for found in (Client(home).search("vault").found, asyncio.run(_awaited(home)).found):
+        assert [each.item for each in found] == ["note:bench-camera"]
+    monkeypatch.setenv("INSTANT_RECALL_TOKEN", "bogus")
+    with pytest.raises(Refused):
+        Client(home).status()
+    assert Client(home, token=token).search("camera").found
+    monkeypatch.setenv("INSTANT_RECALL_TOKEN", "")
+    for make in (Client, AsyncClient):
+        with pytest.raises(RecallError, match="set and empty"):
+            make(home)
+        with pytest.raises(RecallError, match="token is empty"):
+            make(home, token="")
+
+
+@pytest.mark.parametrize("token", ["t", ""])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "up",
+        "down",
+        "doctor",
+        "audit --item x",
+        "replay",
+        "snapshots list",
+        "backup f",
+        "import notes .",
+        "demo",
+        "bench",
+    ],
+)
+def test_a_command_that_takes_no_token_refuses_where_there_is_one(home: Path, command: str, token: str) -> None:
+    said = run(home, *command.split(), INSTANT_RECALL_TOKEN=token)
+    assert (said.exit_code, said.stdout) == (1, "")
+    assert "takes no token" in said.stderr
+
+
+@pytest.mark.parametrize(
+    "command", ["push boat", "search boat", "open boat", "why boat boat", "keys list boat", "keys why boat"]
+)
+def test_a_reader_that_never_was_is_told_to_the_owner_and_to_nobody_else(home: Path, command: str) -> None:
+    said = run(home, *command.split(), "--reader", "typo")
+    assert (said.exit_code, "No reader 'typo' was ever granted anything" in said.stderr) == (1, True)
+    token = told(home, "grant", "guest", "--scope", "work")["token"]
+    assert "ever granted" not in run(home, *command.split(), "--reader", "typo", INSTANT_RECALL_TOKEN=token).stderr
+    assert Client(home, deadline_ms=5_000).push("boat", reader="typo").reason == "nothing_fits"
+    assert "ever granted" not in run(home, *command.split(), "--reader", "guest").output
+
+
+def test_revoking_a_child_by_its_last_name_tells_the_whole_one(home: Path) -> None:
+    typed(home, "grant", "finder", "--scope", "work")
+    typed(home, "narrow", "task-4", "--scope", "work", "--of", "finder")
+    assert "Did you mean finder/task-4?" in typed(home, "revoke", "task-4", code=1)
+    assert "Did you mean" not in typed(home, "revoke", "ask-4", code=1)
+    assert "Ended: finder/task-4." in typed(home, "revoke", "finder/task-4")
+
+
+def test_a_wrong_name_is_told_alike_by_every_command_about_keys(home: Path) -> None:
+    listed, added = run(home, "keys", "list", "nosuch"), run(home, "keys", "add", "nosuch", "x y")
+    assert (listed.exit_code, added.exit_code) == (1, 1)
+    assert listed.stderr == added.stderr
+
+
+def test_several_things_held_back_are_them(home: Path) -> None:
+    for name in ("one crate", "two crates"):
+        Client(home).remember("Full of nails", name=name)
+        Client(home).hold_back(name)
+    assert "2 things held back until you have looked at them:" in run(home, "quarantine", "list").output

