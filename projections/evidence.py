@@ -20,8 +20,6 @@ class Evidence(msgspec.Struct, gc=False):
     item: Item
     use_meaning: float = 0.0
     """Cosine of the request with the best use key."""
-    use_meaning_next: float = 0.0
-    """The same for the second-best use key: several keys that agree are worth more than one."""
     use_words: float = 0.0
     """BM25 share (see text_index.score) of the best use key."""
     topic_meaning: float = 0.0
@@ -76,7 +74,6 @@ class Evidence(msgspec.Struct, gc=False):
         left = 1 - self.refused
         self.use_words *= left
         self.use_meaning *= left
-        self.use_meaning_next *= left
         self.topic_words *= left
         self.topic_meaning *= left
         self.text_meaning *= left
@@ -92,9 +89,7 @@ class Evidence(msgspec.Struct, gc=False):
             # A weight above 1 makes much of a likeness, but not more than the whole.
             word, meaning = min(word, 1.0), min(meaning, 1.0)
             self.use_words = max(self.use_words, word)
-            low, high = sorted((meaning, self.use_meaning))
-            self.use_meaning_next = max(self.use_meaning_next, low)
-            self.use_meaning = high
+            self.use_meaning = max(self.use_meaning, meaning)
         elif kind in {TOPIC, OPENING}:
             self.topic_words = max(self.topic_words, word)
             self.topic_meaning = max(self.topic_meaning, meaning)

@@ -1,6 +1,7 @@
 """The ranker: evidence to one calibrated probability that a pointer helps.
 
-A small logistic model over the evidence of an item; its weights are in `ranker.json`, made by `instant-recall train`.
+A small logistic model over the evidence of an item; its weights are in `ranker.json`, made by `python -m
+instant_recall.ops.evaluation.train`.
 Scores are fused as scores and never by rank: a rank says nothing about whether anything fits at all.
 """
 

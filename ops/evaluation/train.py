@@ -1,4 +1,4 @@
-"""Trains the ranker: `python -m instant_recall.ops.train FOLDER ...` writes `projections/ranker.json`.
+"""Trains the ranker: `python -m instant_recall.ops.evaluation.train FOLDER ...` writes `projections/ranker.json`.
 
 Needs the extra `eval` (scipy). The product itself only ever reads the file, which a person can read too.
 
@@ -188,7 +188,9 @@ def _tell(source: str, asked: int) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m instant_recall.ops.train", description="Train the ranker.")
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {__package__}.train", description="Train the ranker."
+    )
     parser.add_argument("folders", type=Path, nargs="+", help="worlds and sets, or folders that hold some")
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the weights go (default: into the package)")
     parser.add_argument("--seed", type=int, default=0)

@@ -6,10 +6,13 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from instant_recall.events import types as ev
 from instant_recall.events.envelope import Actor, ActorKind, RecordedEvent, draft
 from instant_recall.events.memory_log import MemoryEventLog
 from instant_recall.events.position import START
+from instant_recall.projections.language import situations as module
 from instant_recall.projections.language.situations import LONGEST, MOST, READ, situations
 from instant_recall.projections.state import State
 from instant_recall.workers.skills import scan_skills
@@ -135,3 +138,61 @@ def test_an_imported_skill_has_what_its_description_says_as_keys(tmp_path: Path)
     (found,) = scan_skills(tmp_path).drafts
 
     assert keys(found.event, found.actor.kind) == [("the tub overflows", "use_when")]
+
+
+_PIECES = (  # fmt: skip
+    "use",
+    "used",
+    "useful",
+    "helps",
+    "meant",
+    "invoke",
+    "activate",
+    "triggers",
+    "trigger",
+    "this",
+    "it",
+    "me",
+    "skill",
+    "proactively",
+    "only",
+    "when",
+    "whenever",
+    "for",
+    "if",
+    "on",
+    "includes",
+    "phrases",
+    "cases",
+    "to",
+    "the",
+    "user",
+    "owner",
+    "verwende",
+    "nutze",
+    "es",
+    "wenn",
+    "falls",
+    "für",
+    "utilise",
+    "cela",
+    "quand",
+    "pour",
+    "si",
+    "usa",
+    "lo",
+    "cuando",
+    "para",
+    "for:",
+    "cases:",
+    "words:",
+    ".",
+    "do",
+    "not",
+)
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=12).map(" ".join))
+def test_looking_for_the_words_first_passes_over_no_sentence(text: str) -> None:
+    if module._BEGINS.search(text):
+        assert any(hint in text.lower() for hint in module._HINTS)

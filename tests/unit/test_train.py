@@ -145,3 +145,11 @@ def test_more_of_what_speaks_for_an_item_never_speaks_against_it() -> None:
 
     assert found.weights[0] > 1
     assert found.weights[1] == 0
+
+
+def test_the_command_that_is_told_is_the_one_that_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        train.main(["--help"])
+
+    assert f"python -m {train.__name__} " in capsys.readouterr().out
+    assert f"`python -m {train.__name__} FOLDER" in str(train.__doc__)
