@@ -188,9 +188,7 @@ def _tell(source: str, asked: int) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; its exit code."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m {__package__}.train", description="Train the ranker."
-    )
+    parser = argparse.ArgumentParser(prog=f"python -m {__package__}.train", description="Train the ranker.")
     parser.add_argument("folders", type=Path, nargs="+", help="worlds and sets, or folders that hold some")
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the weights go (default: into the package)")
     parser.add_argument("--seed", type=int, default=0)

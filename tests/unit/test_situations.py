@@ -140,59 +140,14 @@ def test_an_imported_skill_has_what_its_description_says_as_keys(tmp_path: Path)
     assert keys(found.event, found.actor.kind) == [("the tub overflows", "use_when")]
 
 
-_PIECES = (  # fmt: skip
-    "use",
-    "used",
-    "useful",
-    "helps",
-    "meant",
-    "invoke",
-    "activate",
-    "triggers",
-    "trigger",
-    "this",
-    "it",
-    "me",
-    "skill",
-    "proactively",
-    "only",
-    "when",
-    "whenever",
-    "for",
-    "if",
-    "on",
-    "includes",
-    "phrases",
-    "cases",
-    "to",
-    "the",
-    "user",
-    "owner",
-    "verwende",
-    "nutze",
-    "es",
-    "wenn",
-    "falls",
-    "für",
-    "utilise",
-    "cela",
-    "quand",
-    "pour",
-    "si",
-    "usa",
-    "lo",
-    "cuando",
-    "para",
-    "for:",
-    "cases:",
-    "words:",
-    ".",
-    "do",
-    "not",
+_PIECES = (
+    "use used useful helps meant invoke activate triggers trigger this it me skill proactively only when "
+    "whenever for if on includes phrases cases to the user owner verwende nutze es wenn falls "
+    "für utilise cela quand pour si usa lo cuando para for: cases: words: . do not"
 )
 
 
-@given(st.lists(st.sampled_from(_PIECES), max_size=12).map(" ".join))
+@given(st.lists(st.sampled_from(_PIECES.split(" ")), max_size=12).map(" ".join))
 def test_looking_for_the_words_first_passes_over_no_sentence(text: str) -> None:
     if module._BEGINS.search(text):
         assert any(hint in text.lower() for hint in module._HINTS)
